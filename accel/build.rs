@@ -8,6 +8,7 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=src/accel.c");
     println!("cargo::rerun-if-changed=src/frame.h");
+    println!("cargo::rerun-if-changed=src/meter.h");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=PATH");
     let folder = env::var("OUT_DIR").expect("cargo sets it");

@@ -83,7 +83,10 @@ fn a_trace_names_what_keeps_a_flow_up() {
             "output:2,output:2,output:2,output:2,output:2,output:2,output:2,output:2,output:2",
             "its packets leave more than 8 times",
         ),
-        ("meter:1,output:2", "the kernel does not do meter:1"),
+        (
+            "apply_actions(output:2,meter:1,output:2)",
+            "meter 1 is not the first that its packets meet",
+        ),
         (
             "push_mpls:0x8847,output:2",
             "the kernel does not do push_mpls:0x8847",

@@ -4,6 +4,7 @@
 // The layouts of the structures in maps are also in `layout.rs`, and the hash in `table.rs`.
 
 #include "frame.h"
+#include "meter.h"
 
 // Of kernel headers since 6.6.
 #define TCX_NEXT -1
@@ -32,6 +33,7 @@ static long (*const send_copy)(void *skb, u32 ifindex, u64 flags) = (void *)BPF_
 #define WAYS 8
 #define CPUS 1024
 #define PORTS 256
+#define METERS 4096
 #define LONGEST_WAY 8
 
 // A flow. The key, `out` and `longest` do not change while `epoch` is the settings' one.
@@ -47,7 +49,14 @@ struct slot {
 	u64 bytes;
 	u64 used;
 	u32 leg; // The first of its legs; 0 if frames leave as they came, by one interface.
-	u32 hops; // By how much their TTL is lowered.
+	u16 hops; // By how much their TTL is lowered.
+	u16 meter; // The meter that judges them; 0 if there is none.
+};
+
+// What the meter of the flow in a slot dropped of what that counts.
+struct dropped {
+	u64 packets;
+	u64 bytes;
 };
 
 // What one CPU does now. `section` is odd from when a frame meets the filter until the tcx program has
@@ -73,6 +82,7 @@ struct settings {
 	u64 seed;
 	u64 buckets; // How many there are, less one.
 	u64 flows; // How many slots are not empty.
+	u64 start; // The switch's time 0.
 	u64 drained[PORTS]; // All frames that arrived on a port before then have left the switch.
 	u64 hold[PORTS]; // Until then, frames of known flows are dropped that would go up,
 	u64 held[PORTS]; // and are counted here.
@@ -83,8 +93,11 @@ MAP(tags, struct tags, SLOTS / WAYS);
 MAP(cpus, struct cpu, CPUS);
 MAP(settings_map, struct settings, 1);
 MAP(legs, struct leg, LEGS);
+MAP(dropped, struct dropped, SLOTS);
+MAP(meters, struct meter, METERS);
 
-INLINE struct slot *find(const struct settings *settings, const u64 *key)
+// Finds the flow of a key, and the number of its slot.
+INLINE struct slot *find(const struct settings *settings, const u64 *key, u32 *number)
 {
 	u64 words[KEY_WORDS];
 	u64 hash = settings->seed;
@@ -99,10 +112,10 @@ INLINE struct slot *find(const struct settings *settings, const u64 *key)
 	if (!of_bucket)
 		return 0;
 	for (u32 way = 0; way < WAYS; way++) {
-		u32 number = bucket * WAYS + way;
+		*number = bucket * WAYS + way;
 		if (of_bucket->of[way] != hash >> 48)
 			continue;
-		struct slot *slot = lookup(&slots, &number);
+		struct slot *slot = lookup(&slots, number);
 		if (!slot)
 			return 0;
 		u64 differs = *(volatile u64 *)&slot->epoch ^ settings->epoch;
@@ -118,12 +131,12 @@ INLINE struct slot *find(const struct settings *settings, const u64 *key)
 INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 {
 	struct found found = {};
-	u32 zero = 0;
+	u32 zero = 0, number;
 	struct settings *settings = lookup(&settings_map, &zero);
 
 	if (!settings || !*(volatile u64 *)&settings->flows || !read(skb, len, &found) || found.ttl <= 1)
 		return UP;
-	struct slot *slot = find(settings, found.words);
+	struct slot *slot = find(settings, found.words, &number);
 	if (!slot)
 		return UP;
 	u32 tag = skb->vlan_present ? TAG_BYTES : 0;
@@ -151,10 +164,26 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 		slot->sent_up = now;
 		return UP;
 	}
+	u32 meter_number = slot->meter;
+	struct meter *meter = meter_number ? lookup(&meters, &meter_number) : 0;
+	enum judgement judgement = meter ? judge(meter, now - settings->start, packets, bytes) : PASSES;
+	if (judgement == PASSES_IN_PART) {
+		slot->is_below = 0;
+		slot->sent_up = now;
+		return UP;
+	}
 	slot->is_below = 1;
 	slot->used = now;
 	__sync_fetch_and_add(&slot->packets, packets);
 	__sync_fetch_and_add(&slot->bytes, bytes);
+	if (judgement == EXCEEDS) {
+		struct dropped *sum = lookup(&dropped, &number);
+		if (sum) {
+			__sync_fetch_and_add(&sum->packets, packets);
+			__sync_fetch_and_add(&sum->bytes, bytes);
+		}
+		return DROP;
+	}
 	*leg = slot->leg;
 	return slot->out ? slot->out : DROP;
 }

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use aya::programs::tc::SchedClassifierLink;
 use bofuss_datapath::Time;
-use bofuss_fastpath::{Accelerator, Forwarded, Way};
+use bofuss_fastpath::{Accelerator, BucketPlace, DropBand, Forwarded, Way};
 use bofuss_frame::Frame;
+use bofuss_oflib::types::MeterId;
 use bofuss_oflib::{Action, FieldSet, PortNo};
 
 use crate::error::{Refusal, Unavailable};
@@ -101,7 +102,7 @@ impl InKernel {
         // Before the program is loaded, which takes a while.
         let epoch_ns = monotonic_ns().saturating_sub(now.0);
         Ok(Self(Rc::new(RefCell::new(Inner {
-            table: FlowTable::new(Program::load(size)?, seed),
+            table: FlowTable::new(Program::load(size)?, seed, epoch_ns),
             ports: BTreeMap::new(),
             next_place: 0,
             unread: None,
@@ -184,6 +185,7 @@ impl InKernel {
             let (packets, bytes) = known.taken.get();
             let idle_ns = now_ns.saturating_sub(used_ns);
             FlowBelow {
+                meter: known.way.meter,
                 matching: match_of(from, &key, inner.table.mask()),
                 legs: legs.collect(),
                 packets,
@@ -306,6 +308,7 @@ impl Inner {
                 way: known.way,
                 packets: counted.packets,
                 bytes: counted.bytes,
+                dropped: counted.dropped,
                 used: Time(counted.used_ns.saturating_sub(self.epoch_ns)),
             }
         });
@@ -337,6 +340,10 @@ impl Accelerator for InKernel {
             Ok((key, known)) => inner.table.add(&key, known, monotonic_ns()),
             Err(_) => false,
         }
+    }
+
+    fn bucket_place(&mut self, meter: MeterId, band: DropBand) -> Option<Arc<dyn BucketPlace>> {
+        self.0.borrow_mut().table.program.meters.place(meter, band)
     }
 
     fn refusal(&self, frame: &Frame, from: PortNo, way: &Way) -> Option<String> {
@@ -371,7 +378,7 @@ impl Accelerator for InKernel {
 }
 
 /// The system's monotonic clock, by which the kernel's program counts.
-fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -1,7 +1,9 @@
 //! What the maps contain, as `accel.c` and `frame.h` have it.
 
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64};
 
+#[cfg(doc)]
+use bofuss_fastpath::DropBand;
 use bofuss_fastpath::MAX_DEPARTURES;
 
 use crate::memory::Shared;
@@ -12,6 +14,8 @@ pub(crate) const WAYS: usize = 8;
 pub(crate) const CPUS: usize = 1024;
 /// The most ports.
 pub(crate) const PORTS: usize = 256;
+/// The most meters, and one that is not used.
+pub(crate) const METERS: usize = 4096;
 /// Words of a key.
 pub(crate) const KEY_WORDS: usize = 8;
 /// The most legs of one way, which `accel.c` has, too.
@@ -70,7 +74,29 @@ pub(crate) struct Slot {
     /// The first of its legs; 0 if frames leave as they came, by one interface.
     pub(crate) leg: AtomicU32,
     /// By how much their TTL is lowered.
-    pub(crate) hops: AtomicU32,
+    pub(crate) hops: AtomicU16,
+    /// The meter that judges them; 0 if there is none.
+    pub(crate) meter: AtomicU16,
+}
+
+/// What the meter of the flow in a slot dropped of what that counts.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Dropped {
+    pub(crate) packets: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+}
+
+/// A meter with one band, which drops packets: its bucket, and what that costs. See [`DropBand`].
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Meter {
+    pub(crate) until: AtomicI64,
+    pub(crate) depth: AtomicI64,
+    pub(crate) per_packet: AtomicU64,
+    pub(crate) per_byte: AtomicU64,
+    pub(crate) rate: AtomicU32,
+    pub(crate) deepens: AtomicU32,
 }
 
 /// A change of frames and a departure.
@@ -111,6 +137,8 @@ pub(crate) struct Settings {
     pub(crate) buckets: AtomicU64,
     /// The number of slots that are not empty.
     pub(crate) flows: AtomicU64,
+    /// The time 0 of the switch.
+    pub(crate) start: AtomicU64,
     /// By port: all frames that arrived before this time have left the switch.
     pub(crate) drained: [AtomicU64; PORTS],
     /// By port: until then, frames of known flows are dropped that would go up, and counted.
@@ -119,7 +147,7 @@ pub(crate) struct Settings {
 }
 
 const _: () = assert!(size_of::<Slot>() == 128 && size_of::<Cpu>() == 64);
-const _: () = assert!(size_of::<Leg>() == 144);
+const _: () = assert!(size_of::<Leg>() == 144 && size_of::<Meter>() == 40);
 
 /// 16 bits of the hash of each key in a bucket of slots.
 #[repr(transparent)]
@@ -132,6 +160,10 @@ unsafe impl Shared for Tags {}
 unsafe impl Shared for Slot {}
 // SAFETY: as above.
 unsafe impl Shared for Leg {}
+// SAFETY: as above.
+unsafe impl Shared for Dropped {}
+// SAFETY: as above.
+unsafe impl Shared for Meter {}
 // SAFETY: as above.
 unsafe impl Shared for Cpu {}
 // SAFETY: as above; words of 8 bytes leave no gaps.

@@ -10,6 +10,7 @@ mod key;
 mod layout;
 mod listing;
 mod memory;
+mod meters;
 mod program;
 mod table;
 #[cfg(test)]

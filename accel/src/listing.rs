@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use bofuss_oflib::field::{ETH_TYPE, IN_PORT, IP_PROTO, VLAN_VID};
+use bofuss_oflib::types::MeterId;
 use bofuss_oflib::{FieldMatch, Match, PortNo};
 
 use crate::key::{self, HAS_TAG, KEY_BYTES};
@@ -13,6 +14,8 @@ use crate::key::{self, HAS_TAG, KEY_BYTES};
 pub struct FlowBelow {
     /// What its frames have in common.
     pub matching: Match,
+    /// The meter that judges its frames.
+    pub meter: Option<MeterId>,
     /// What is done to each copy, with its output; if there is none, they are dropped.
     pub legs: Vec<String>,
     /// Packets and bytes since it is there.
@@ -29,6 +32,9 @@ impl fmt::Display for FlowBelow {
         write!(f, "{} packets={packets} bytes={bytes}", self.matching)?;
         if let Some(idle) = self.idle {
             write!(f, " idle={:.3}s", idle.as_secs_f64())?;
+        }
+        if let Some(meter) = self.meter {
+            write!(f, " meter:{meter}")?;
         }
         if self.legs.is_empty() {
             return f.write_str(" drop");

@@ -19,6 +19,12 @@ pub(crate) struct SharedArray<T: Shared> {
     len: usize,
 }
 
+// SAFETY: values are only read and changed atomically, wherever that is done, and the mapping is
+// not a thread's.
+unsafe impl<T: Shared> Send for SharedArray<T> {}
+// SAFETY: as above.
+unsafe impl<T: Shared> Sync for SharedArray<T> {}
+
 impl<T: Shared> SharedArray<T> {
     /// Maps an array of `len` values.
     ///

@@ -9,8 +9,9 @@ use aya::programs::{LinkOrder, SchedClassifier, SocketFilter};
 use aya::{Ebpf, EbpfLoader};
 
 use crate::error::Unavailable;
-use crate::layout::{CPUS, Cpu, Leg, Settings, Size, Slot, Tags, WAYS};
+use crate::layout::{CPUS, Cpu, Dropped, Leg, METERS, Settings, Size, Slot, Tags, WAYS};
 use crate::memory::{Shared, SharedArray};
+use crate::meters::Meters;
 
 /// The compiled program; empty if the build had no clang.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/accel.o"));
@@ -25,6 +26,8 @@ pub(crate) struct Program {
     pub(crate) slots: SharedArray<Slot>,
     pub(crate) tags: SharedArray<Tags>,
     pub(crate) legs: SharedArray<Leg>,
+    pub(crate) dropped: SharedArray<Dropped>,
+    pub(crate) meters: Meters,
     pub(crate) cpus: SharedArray<Cpu>,
     pub(crate) settings: SharedArray<Settings>,
 }
@@ -40,6 +43,7 @@ impl Program {
             .map_max_entries("slots", size.slots as u32)
             .map_max_entries("tags", buckets as u32)
             .map_max_entries("legs", size.legs as u32)
+            .map_max_entries("dropped", size.slots as u32)
             .load(OBJECT);
         let mut loaded = loaded.map_err(|error| Unavailable::kernel(&error))?;
         let filter: &mut SocketFilter = program(&mut loaded, "accel_decide")?;
@@ -59,6 +63,8 @@ impl Program {
             slots: mapped(&loaded, "slots", size.slots)?,
             tags: mapped(&loaded, "tags", buckets)?,
             legs: mapped(&loaded, "legs", size.legs)?,
+            dropped: mapped(&loaded, "dropped", size.slots)?,
+            meters: Meters::new(mapped(&loaded, "meters", METERS)?),
             cpus: mapped(&loaded, "cpus", CPUS)?,
             settings: mapped(&loaded, "settings_map", 1)?,
             filter,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bofuss_fastpath::Way;
 
 use crate::key::{self, KEY_BYTES};
-use crate::layout::{KEY_WORDS, Slot, Tags, WAYS};
+use crate::layout::{KEY_WORDS, Tags, WAYS};
 use crate::program::Program;
 use crate::way::{Route, Ways};
 
@@ -55,6 +55,8 @@ pub(crate) struct Counted {
     pub(crate) known: Known,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
+    /// Those of these that a meter dropped.
+    pub(crate) dropped: (u64, u64),
     pub(crate) used_ns: u64,
 }
 
@@ -73,9 +75,11 @@ pub(crate) struct FlowTable {
 }
 
 impl FlowTable {
-    /// Begins without flows; `seed` makes the hashes unpredictable.
-    pub(crate) fn new(program: Program, seed: u64) -> Self {
+    /// Begins without flows; `seed` makes the hashes unpredictable. The time 0 of the switch is
+    /// `start_ns` of the kernel's clock.
+    pub(crate) fn new(program: Program, seed: u64, start_ns: u64) -> Self {
         let settings = &program.settings[0];
+        settings.start.store(start_ns, Relaxed);
         settings.seed.store(seed, Relaxed);
         let buckets = (program.size.slots / WAYS) as u64;
         settings.buckets.store(buckets - 1, Relaxed);
@@ -173,6 +177,9 @@ impl FlowTable {
         if let Some(idle) = self.known.get(&number) {
             self.forget(&[idle.flow]);
         }
+        let Some(meter) = self.program.meters.number(known.way.meter) else {
+            return false;
+        };
         let mut leg = 0;
         if known.has_legs() {
             match self.ways.add(&known.route, &self.program.legs) {
@@ -187,11 +194,13 @@ impl FlowTable {
             place.store(word, Relaxed);
         }
         let out = known.route.last().map_or(0, |(_, out)| *out);
-        let hops = known.route.iter().map(|(change, _)| change.hops);
+        let hops: u32 = known.route.iter().map(|(change, _)| change.hops).sum();
         slot.out.store(out, Relaxed);
         slot.longest.store(known.longest, Relaxed);
         slot.leg.store(leg, Relaxed);
-        slot.hops.store(hops.sum(), Relaxed);
+        slot.hops
+            .store(u16::try_from(hops).unwrap_or(u16::MAX), Relaxed);
+        slot.meter.store(meter, Relaxed);
         slot.from.store(known.from.into(), Relaxed);
         slot.is_below.store(0, Relaxed);
         slot.sent_up.store(now_ns, Relaxed);
@@ -224,8 +233,7 @@ impl FlowTable {
             if known.has_legs() {
                 self.ways.remove(&known.route);
             }
-            let slot = &self.program.slots[number as usize];
-            self.last.extend(taken(slot, &known));
+            self.last.extend(self.taken(number, &known));
         }
         self.count_slots();
     }
@@ -280,9 +288,8 @@ impl FlowTable {
     }
 
     fn take_live(&self) -> Vec<Counted> {
-        let slots = &self.program.slots;
         let known = self.known.iter();
-        let counts = known.filter_map(|(number, known)| taken(&slots[*number as usize], known));
+        let counts = known.filter_map(|(number, known)| self.taken(*number, known));
         counts.collect()
     }
 
@@ -330,21 +337,27 @@ impl FlowTable {
         }
         hash
     }
-}
 
-/// What a slot has counted since it was asked last, if anything.
-fn taken(slot: &Slot, known: &Known) -> Option<Counted> {
-    let packets = slot.packets.swap(0, Relaxed);
-    if packets == 0 {
-        return None;
+    /// What a slot has counted since it was asked last, if anything.
+    fn taken(&self, number: u32, known: &Known) -> Option<Counted> {
+        let slot = &self.program.slots[number as usize];
+        let packets = slot.packets.swap(0, Relaxed);
+        if packets == 0 {
+            return None;
+        }
+        let bytes = slot.bytes.swap(0, Relaxed);
+        let dropped = &self.program.dropped[number as usize];
+        let before = known.taken.get();
+        known.taken.set((before.0 + packets, before.1 + bytes));
+        Some(Counted {
+            known: known.clone(),
+            packets,
+            bytes,
+            dropped: (
+                dropped.packets.swap(0, Relaxed),
+                dropped.bytes.swap(0, Relaxed),
+            ),
+            used_ns: slot.used.load(Relaxed),
+        })
     }
-    let bytes = slot.bytes.swap(0, Relaxed);
-    let before = known.taken.get();
-    known.taken.set((before.0 + packets, before.1 + bytes));
-    Some(Counted {
-        known: known.clone(),
-        packets,
-        bytes,
-        used_ns: slot.used.load(Relaxed),
-    })
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod changes;
+mod meters;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -46,7 +47,7 @@ const EARLY_NS: u64 = 2_000_000_000;
 /// Panics: in CI, if it does not.
 fn table() -> Option<FlowTable> {
     match Program::load(Size::of(FLOWS)) {
-        Ok(program) => Some(FlowTable::new(program, 7)),
+        Ok(program) => Some(FlowTable::new(program, 7, 0)),
         Err(why) => {
             assert!(std::env::var_os("CI").is_none(), "no accelerator: {why}");
             println!("not run: no accelerator: {why}");

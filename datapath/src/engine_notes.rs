@@ -6,10 +6,14 @@ use core::fmt::Debug;
 use core::hash::Hash;
 
 use bofuss_oflib::message::group_mod::GroupType;
+#[cfg(feature = "replicas")]
+use bofuss_oflib::types::MeterId;
 use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{Action, Catalogue, FieldSet, PortNo};
 
 use crate::groups::Group;
+#[cfg(feature = "replicas")]
+use crate::meters::Meter;
 use crate::pipeline::hook_call::{BegunCall, HookCall};
 use crate::tables::classifier::Classifier;
 use crate::{Config, DropReason, Engine, EntryKey, HookEffect, Port, Table, Time};
@@ -106,6 +110,10 @@ pub trait EngineNotes: Copy + Debug + Eq + Hash + 'static {
 
     /// Adds what was counted outside the switch to the counters of groups.
     fn settle_groups(_: &mut Self::State, _: &mut BTreeMap<GroupId, GroupOf<Self>>) {}
+
+    /// Adds what was counted outside the switch to the counters of meters.
+    #[cfg(feature = "replicas")]
+    fn settle_meters(_: &mut Self::State, _: &mut BTreeMap<MeterId, Meter>) {}
 
     /// Called before groups change.
     fn groups_change(_: &mut Self::State, _: &mut BTreeMap<GroupId, GroupOf<Self>>) {}

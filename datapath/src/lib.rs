@@ -123,6 +123,8 @@ pub mod engine {
     pub use crate::hook::HookPoint;
     pub use crate::hook_context::{HookOutcome, LookupNote, Subject, set_field};
     pub use crate::hooks::Hooks;
+    #[cfg(feature = "replicas")]
+    pub use crate::meters::{Meter, shared::BucketPlace, sharing::DropBand};
     pub use crate::pipeline::backlog::Backlog;
     pub use crate::pipeline::context::{Context, Lane, Pipeline, PortQueues, ThroughTables};
     pub use crate::pipeline::each_table;

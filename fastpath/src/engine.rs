@@ -4,12 +4,13 @@ use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
 use bofuss_datapath::engine::{
     BegunCall, Classifier, Context, EngineNotes, FrameEngine, GroupOf, HookCall, HookReply, Hooks,
-    Pipeline, PlainEngine, PortQueues, ReviewScope, ThroughTables, Walk, each_table, receive_each,
+    Meter, Pipeline, PlainEngine, PortQueues, ReviewScope, ThroughTables, Walk, each_table,
+    receive_each,
 };
 use bofuss_datapath::{Config, DropReason, Engine, EntryKey, HookEffect, Port, Sink, Table, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::message::group_mod::GroupType;
-use bofuss_oflib::types::{GroupId, TableId};
+use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{Action, Catalogue, FieldSet, PortNo};
 
 use super::cache::Cache;
@@ -219,6 +220,10 @@ impl EngineNotes for FastPath {
 
     fn settle_groups(cache: &mut Cache, groups: &mut BTreeMap<GroupId, GroupOf<Self>>) {
         cache.below.settle_groups(groups);
+    }
+
+    fn settle_meters(cache: &mut Cache, meters: &mut BTreeMap<MeterId, Meter>) {
+        cache.below.settle_meters(meters);
     }
 
     fn groups_change(cache: &mut Cache, groups: &mut BTreeMap<GroupId, GroupOf<Self>>) {

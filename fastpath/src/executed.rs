@@ -12,6 +12,20 @@ pub(super) enum Executed<'a> {
     Action(&'a Action),
 }
 
+impl<'a> Executed<'a> {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "whoever adds an action need not know of this"
+    )]
+    fn of(action: &'a Action) -> Self {
+        match action {
+            // OpenFlow 1.5 has no instruction for it.
+            Action::Meter(id) => Self::Meter(*id),
+            _ => Self::Action(action),
+        }
+    }
+}
+
 /// Passes the meters and actions of a program to `visit`, in the order in which they are executed;
 /// `None` if `visit` returns it, or if there is more than these.
 pub(super) fn each_action(
@@ -31,7 +45,7 @@ pub(super) fn each_action(
                 Instruction::Meter(id) => visit(Executed::Meter(*id))?,
                 Instruction::ApplyActions(list) => {
                     for action in list {
-                        visit(Executed::Action(action))?;
+                        visit(Executed::of(action))?;
                     }
                 }
                 Instruction::ClearActions => set.clear(),
@@ -44,7 +58,7 @@ pub(super) fn each_action(
         }
     }
     for action in set.in_order() {
-        visit(Executed::Action(action))?;
+        visit(Executed::of(action))?;
     }
     Some(())
 }

@@ -31,6 +31,7 @@ mod secret;
 mod tests;
 mod ways;
 
+pub use bofuss_datapath::engine::{BucketPlace, DropBand};
 pub use cache::below::{Accelerator, Forwarded};
 pub use cache::{Cache, CacheStats, Departure, GroupPass, MAX_DEPARTURES, Way};
 pub use engine::FastPath;

@@ -16,8 +16,8 @@ pub(super) enum Obstacle {
     Extension,
     /// They are frames of a table miss.
     Miss,
-    /// They pass a meter.
-    Meter(MeterId),
+    /// There is something about this meter.
+    Meter(MeterId, &'static str),
     /// This action is not done there.
     Action(Action),
     /// There is something about this port.
@@ -39,7 +39,7 @@ impl fmt::Display for Obstacle {
         match self {
             Self::Extension => f.write_str("an extension sees its packets"),
             Self::Miss => f.write_str("its packets miss in a table"),
-            Self::Meter(id) => write!(f, "the kernel does not do meter:{id}"),
+            Self::Meter(id, why) => write!(f, "meter {id} {why}"),
             Self::Action(action) => write!(f, "the kernel does not do {action}"),
             Self::Port(port, why) => write!(f, "port {port} {why}"),
             Self::Group(id, why) => write!(f, "group {id} {why}"),
@@ -58,7 +58,7 @@ impl fmt::Display for Obstacle {
 )]
 pub(super) fn obstacle_of(step: &Executed<'_>) -> Option<Obstacle> {
     let action = match step {
-        Executed::Meter(id) => return Some(Obstacle::Meter(*id)),
+        Executed::Meter(_) => return None,
         Executed::Action(action) => *action,
     };
     let is_done = match action {

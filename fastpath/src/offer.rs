@@ -42,8 +42,11 @@ pub(super) fn offer_one<S: Sink>(
     let flow = lookahead.guess;
     let around = (&*cx.pipeline, &*cx.egress, &*cx.hooks);
     let maker = WayMaker::new(cx.now, around, port, frame, &lookahead.layout);
-    if let Ok(way) = way_of(&cx.lane.engine.flows[flow], maker) {
-        cx.lane.engine.offer(cx.now, flow, frame, port, way);
+    let cache = &mut cx.lane.engine;
+    if let Ok(way) = way_of(&cache.flows[flow], maker)
+        && cache.below.share_meter(&way, &mut cx.pipeline.meters)
+    {
+        cache.offer(cx.now, flow, frame, port, way);
     }
 }
 

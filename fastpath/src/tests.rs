@@ -5,6 +5,7 @@ extern crate std;
 mod all_paths;
 mod below;
 mod busy_hooks;
+mod in_memory;
 mod stage;
 mod steps;
 

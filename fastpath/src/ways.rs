@@ -3,12 +3,12 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use bofuss_datapath::engine::{Hooks, Pipeline, PortQueues};
+use bofuss_datapath::engine::{Hooks, Meter, Pipeline, PortQueues};
 use bofuss_datapath::{Station, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::field::VID_PRESENT;
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::types::GroupId;
+use bofuss_oflib::types::{GroupId, MeterId};
 use bofuss_oflib::{Action, Mac, PortNo};
 use bofuss_packet::Layout;
 
@@ -71,7 +71,7 @@ impl<'a> WayMaker<'a> {
     /// Executes what has no [`obstacle_of`] it. Errors: another obstacle.
     pub(super) fn execute(&mut self, step: &Executed<'_>) -> Result<(), Obstacle> {
         match step {
-            Executed::Meter(id) => Err(Obstacle::Meter(*id)),
+            Executed::Meter(id) => self.pass_meter(*id),
             Executed::Action(Action::Output(output)) => self.output(output.port),
             Executed::Action(Action::Group(id)) => self.enter_group(*id),
             Executed::Action(action) => {
@@ -79,6 +79,24 @@ impl<'a> WayMaker<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Lets a meter judge the frame as it arrives. Errors: an obstacle.
+    fn pass_meter(&mut self, id: MeterId) -> Result<(), Obstacle> {
+        let refuse = |why| Err(Obstacle::Meter(id, why));
+        let is_first = self.done.is_empty()
+            && self.way.departures.is_empty()
+            && self.way.passes.is_empty()
+            && self.way.meter.is_none();
+        if !is_first {
+            return refuse("is not the first that its packets meet");
+        }
+        let meter = self.pipeline.meters.get(&id);
+        if meter.and_then(Meter::drop_band).is_none() {
+            return refuse("is none that drops packets above one rate");
+        }
+        self.way.meter = Some(id);
+        Ok(())
     }
 
     fn change(&mut self, action: &Action) {
@@ -118,6 +136,9 @@ impl<'a> WayMaker<'a> {
         let refuse = |why| Err(Obstacle::Normal(why));
         if !self.done.is_empty() || self.way.stations.is_some() {
             return refuse("gets a frame that was changed, or a second time");
+        }
+        if self.way.meter.is_some() {
+            return refuse("does not hear of frames that a meter drops");
         }
         if !self.pipeline.config.port_vlans.is_empty() {
             return refuse("knows VLANs of ports");

@@ -42,6 +42,8 @@ pub(crate) fn settle<E: FrameEngine>(pipeline: &mut Pipeline<E>, lane: &mut Lane
     E::settle(&mut lane.engine, &mut pipeline.tables);
     E::settle_ports(&mut lane.engine, &mut pipeline.ports, &mut lane.drops);
     E::settle_groups(&mut lane.engine, &mut pipeline.groups);
+    #[cfg(feature = "replicas")]
+    E::settle_meters(&mut lane.engine, &mut pipeline.meters);
 }
 
 impl<S: Sink, E: FrameEngine> Control<'_, S, E> {

@@ -2,7 +2,7 @@
 //! 5.7, 6.6 and 7.3.4.4.
 
 #[cfg(feature = "replicas")]
-mod shared;
+pub(crate) mod shared;
 #[cfg(feature = "replicas")]
 pub(crate) mod sharing;
 
@@ -42,6 +42,8 @@ struct TokenBucket {
     own_rate: i64,
     #[cfg(feature = "replicas")]
     shared: Option<shared::SharedBucket>,
+    #[cfg(feature = "replicas")]
+    outside: Option<shared::OutsideBucket>,
     /// The most tokens.
     depth: i64,
     /// The tokens that it has; below 0 if the rate is exceeded.
@@ -50,7 +52,7 @@ struct TokenBucket {
 
 /// One meter.
 #[derive(Clone, Debug)]
-pub(crate) struct Meter {
+pub struct Meter {
     pub(crate) config: MeterConfig,
     /// Its counters; `flow_count` counts the entries that use it.
     pub(crate) stats: MeterStats,
@@ -122,6 +124,8 @@ impl Meter {
                 own_rate: rate,
                 #[cfg(feature = "replicas")]
                 shared: None,
+                #[cfg(feature = "replicas")]
+                outside: None,
                 depth,
                 tokens: depth,
             });
@@ -157,6 +161,8 @@ impl Meter {
             let more = bucket.own_rate.saturating_mul(nanos);
             bucket.tokens = bucket.tokens.saturating_add(more).min(bucket.depth);
         }
+        #[cfg(feature = "replicas")]
+        self.read_outside(now);
     }
 
     /// Raises the depth of buckets to at least `least`. A bucket smaller than the longest packet
@@ -193,6 +199,8 @@ impl Meter {
             }
             bucket.tokens -= cost;
         }
+        #[cfg(feature = "replicas")]
+        self.take_outside(now);
         None
     }
 }

@@ -1,13 +1,16 @@
-//! Replicas of a meter with one rate: a replica whose own tokens are used up takes some in advance
-//! from a bucket that they share.
+//! Meters with one rate for several: replicas, or the switch and what judges packets outside of it.
+//! One whose own tokens are used up takes some in advance from a bucket that they share.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use bofuss_oflib::message::meter_mod::{BandKind, MeterFlags};
 use bofuss_oflib::types::MeterId;
 
-use super::shared::SharedBucket;
-use super::{Meter, TokenBucket};
+use super::shared::{BucketPlace, OutsideBucket, SharedBucket};
+use super::{BYTE, Meter, TokenBucket, UNIT};
 use crate::Time;
+use crate::references::count;
 
 /// The part of a bucket's depth that a replica takes in advance. What replicas hold that have no
 /// packets is lost to the others: with 64 of them, a quarter of the depth, once.
@@ -18,6 +21,21 @@ const ADVANCES_PER_DEPTH: i64 = 256;
 pub struct MeterShare {
     pub(crate) meter: MeterId,
     buckets: Vec<SharedBucket>,
+}
+
+/// A meter that drops packets above one rate, for what judges them outside of the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropBand {
+    /// The tokens that it gets in a nanosecond.
+    pub rate: u32,
+    /// The time in which a bucket that is empty becomes full, in nanoseconds.
+    pub depth_ns: u64,
+    /// The tokens of a packet, and those of a byte of it; one of these is 0.
+    pub per_packet: u64,
+    /// See `per_packet`.
+    pub per_byte: u64,
+    /// A bucket that is smaller than a packet becomes as deep as that.
+    pub deepens: bool,
 }
 
 fn nanos(time: Time) -> i64 {
@@ -46,6 +64,12 @@ impl TokenBucket {
         self.own_rate = 0;
         self.tokens = 0;
     }
+
+    /// The time up to which its rate has been handed out, if it was filled at this time.
+    fn until(&self, filled: Time) -> i64 {
+        let unused = self.tokens.div_euclid(self.rate.max(1));
+        nanos(filled).saturating_sub(unused)
+    }
 }
 
 impl Meter {
@@ -57,9 +81,7 @@ impl Meter {
         }
         self.refill(now);
         let share = |bucket: &mut TokenBucket| {
-            let unused = bucket.tokens / bucket.rate.max(1);
-            let until = nanos(now).saturating_sub(unused);
-            let shared = SharedBucket::new(until);
+            let shared = SharedBucket::new(bucket.until(now));
             bucket.join(shared.clone());
             shared
         };
@@ -69,13 +91,88 @@ impl Meter {
         })
     }
 
+    /// What it does, if it has one band, which drops packets and lets some pass.
+    pub fn drop_band(&self) -> Option<DropBand> {
+        let ([bucket], [band]) = (&self.buckets[..], &self.config.bands[..]) else {
+            return None;
+        };
+        let flags = self.config.flags;
+        let counts_packets = flags.has(MeterFlags::PKTPS);
+        (band.kind == BandKind::Drop && band.rate > 0).then_some(DropBand {
+            rate: band.rate,
+            depth_ns: (bucket.depth / bucket.rate) as u64,
+            per_packet: if counts_packets { UNIT as u64 } else { 0 },
+            per_byte: if counts_packets { 0 } else { BYTE as u64 },
+            deepens: flags.has(MeterFlags::BURST),
+        })
+    }
+
+    /// Moves the tokens of its only band to a bucket at this place, unless they are there already.
+    /// From there, the switch takes those of each packet from now on. Returns false if it shares
+    /// them elsewhere.
+    pub fn share_at(&mut self, place: &Arc<dyn BucketPlace>) -> bool {
+        let [bucket] = &mut self.buckets[..] else {
+            return false;
+        };
+        if bucket.shared.is_none() && bucket.outside.is_none() {
+            let until = bucket.until(self.filled);
+            bucket.outside = Some(OutsideBucket {
+                shared: SharedBucket::at(Arc::clone(place), until),
+                seen: until,
+                rest: bucket.tokens.rem_euclid(bucket.rate.max(1)),
+            });
+            bucket.own_rate = 0;
+        }
+        self.is_shared_at(place)
+    }
+
+    /// Returns true if its tokens are in a bucket at this place.
+    pub fn is_shared_at(&self, place: &Arc<dyn BucketPlace>) -> bool {
+        let mut outside = self.buckets.iter().filter_map(|one| one.outside.as_ref());
+        outside.any(|outside| outside.shared.is_at(place))
+    }
+
+    /// Learns how many tokens there are in buckets that are used outside of the switch, too.
+    pub(super) fn read_outside(&mut self, now: Time) {
+        for bucket in &mut self.buckets {
+            if let Some(outside) = &mut bucket.outside {
+                outside.seen = outside.shared.until();
+                let unused = nanos(now).saturating_sub(outside.seen);
+                let tokens = unused.saturating_mul(bucket.rate);
+                bucket.tokens = tokens.saturating_add(outside.rest).min(bucket.depth);
+            }
+        }
+    }
+
+    /// Takes from such buckets what was taken from their tokens since [`Self::read_outside`].
+    pub(super) fn take_outside(&mut self, now: Time) {
+        for bucket in &mut self.buckets {
+            if let Some(outside) = &mut bucket.outside {
+                outside.rest = bucket.tokens.rem_euclid(bucket.rate);
+                let unused = bucket.tokens.div_euclid(bucket.rate);
+                let until = nanos(now).saturating_sub(unused);
+                outside.shared.add(until.saturating_sub(outside.seen));
+            }
+        }
+    }
+
+    /// Counts packets and bytes that were judged outside of the switch, and which of these its only
+    /// band, if it still is that one, dropped.
+    pub fn count(&mut self, input: (u64, u64), dropped: Option<(u64, u64)>) {
+        count(&mut self.stats.input, input);
+        if let (Some(dropped), [band]) = (dropped, &mut self.stats.bands[..]) {
+            count(band, dropped);
+        }
+    }
+
     /// The same, with buckets that no other replica shares.
     pub(super) fn with_buckets_apart(mut self) -> Self {
         for bucket in &mut self.buckets {
-            bucket.shared = bucket
-                .shared
-                .as_ref()
-                .map(|one| SharedBucket::new(one.until()));
+            let apart = |one: &SharedBucket| SharedBucket::new(one.until());
+            bucket.shared = bucket.shared.as_ref().map(apart);
+            if let Some(outside) = &mut bucket.outside {
+                outside.shared = apart(&outside.shared);
+            }
         }
         self
     }

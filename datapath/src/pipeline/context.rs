@@ -60,7 +60,8 @@ pub struct Pipeline<E: EngineNotes> {
     pub groups: BTreeMap<GroupId, GroupOf<E>>,
     /// The number of buckets of all groups; long ones count as several.
     pub(crate) n_buckets: usize,
-    pub(crate) meters: BTreeMap<MeterId, Meter>,
+    /// The meters.
+    pub meters: BTreeMap<MeterId, Meter>,
     /// The ports.
     pub ports: BTreeMap<PortNo, Port>,
     /// What NORMAL has learned.

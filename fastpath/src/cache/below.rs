@@ -6,19 +6,22 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use bofuss_datapath::engine::{
-    FrameEngine, Group, Hooks, Pipeline, PortQueues, ReviewScope, count,
+    BucketPlace, DropBand, FrameEngine, Group, Hooks, Meter, Pipeline, PortQueues, ReviewScope,
+    count,
 };
 use bofuss_datapath::{DropReason, Port, Time};
 use bofuss_frame::Frame;
-use bofuss_oflib::types::GroupId;
+use bofuss_oflib::types::{GroupId, MeterId};
 use bofuss_oflib::{FieldSet, PortNo};
 use bofuss_packet::KeyMatch;
 
 use super::below_index::BelowIndex;
+use super::metered::{Metered, add};
 use super::stations::Stations;
 use super::{Cache, Way};
 
@@ -35,6 +38,8 @@ pub struct Forwarded {
     pub packets: u64,
     /// See `packets`.
     pub bytes: u64,
+    /// Those packets and bytes of these that the meter on their way dropped.
+    pub dropped: (u64, u64),
     /// The time when the last frame arrived.
     pub used: Time,
 }
@@ -52,6 +57,9 @@ pub trait Accelerator: Debug {
     /// Offers a flow from a port that it takes flows from, to which this frame belongs: those that
     /// arrive on `from` take this way. Returns true if it takes the flow.
     fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, way: &Rc<Way>) -> bool;
+    /// The place of the bucket of a meter, by which it judges frames of flows that pass it. It has
+    /// no flows that pass it with another band; `None` if there is no room.
+    fn bucket_place(&mut self, meter: MeterId, band: DropBand) -> Option<Arc<dyn BucketPlace>>;
     /// Returns why it would not take such a flow, if it would not.
     fn refusal(&self, frame: &Frame, from: PortNo, way: &Way) -> Option<String>;
     /// The number of flows that it has.
@@ -83,6 +91,8 @@ pub(crate) struct Below {
     dropped: u64,
     /// The flows that pass groups.
     grouped: BTreeSet<u32>,
+    /// The meters that flows pass.
+    metered: Metered,
     /// What NORMAL's flows need.
     pub(super) stations: Stations,
     /// The fields by which flows differ besides those of the cache's key.
@@ -120,16 +130,43 @@ impl Below {
         accelerator.is_some_and(|accelerator| !accelerator.is_empty())
     }
 
+    /// Has the meter on a way use a bucket that the accelerator has, too. Returns false if that
+    /// cannot be.
+    pub(crate) fn share_meter(&mut self, way: &Way, meters: &mut BTreeMap<MeterId, Meter>) -> bool {
+        let Some(id) = way.meter else {
+            return true;
+        };
+        let (Some(accelerator), Some(meter)) = (&mut self.accelerator, meters.get_mut(&id)) else {
+            return false;
+        };
+        let known = self.metered.places.get(&id);
+        if known.is_some_and(|place| meter.is_shared_at(place)) {
+            return true;
+        }
+        let place = meter.drop_band();
+        let place = place.and_then(|band| accelerator.bucket_place(id, band));
+        place.is_some_and(|place| {
+            let shares = meter.share_at(&place);
+            self.metered.places.insert(id, place);
+            shares
+        })
+    }
+
     /// Counts what was forwarded for ports, groups, drops and stations.
     fn count(&mut self, forwarded: &Forwarded) {
-        let Forwarded { packets, bytes, .. } = *forwarded;
+        let arrived = (forwarded.packets, forwarded.bytes);
+        if let Some(from) = forwarded.from {
+            add(self.arrived.entry(from).or_default(), arrived);
+        }
+        let dropped = forwarded.dropped;
+        if let Some(meter) = forwarded.way.meter {
+            self.metered.count(meter, arrived, dropped);
+        }
+        let (packets, bytes) = (arrived.0 - dropped.0, arrived.1 - dropped.1);
         let counts = |more_bytes: i64| {
             let more = more_bytes.wrapping_mul(packets as i64);
             (packets, bytes.wrapping_add_signed(more))
         };
-        if let Some(from) = forwarded.from {
-            add(self.arrived.entry(from).or_default(), counts(0));
-        }
         for departure in &forwarded.way.departures {
             let sum = self.left.entry(departure.port).or_default();
             add(sum, counts(departure.more_bytes));
@@ -163,6 +200,12 @@ impl Below {
             }
         }
         drops[DropReason::NoOutput as usize] += core::mem::take(&mut self.dropped);
+        drops[DropReason::Meter as usize] += core::mem::take(&mut self.metered.dropped);
+    }
+
+    /// Adds what the accelerator has counted to the counters of meters.
+    pub(crate) fn settle_meters(&mut self, meters: &mut BTreeMap<MeterId, Meter>) {
+        self.metered.settle(meters);
     }
 
     /// Adds what the accelerator has counted to the counters of groups.
@@ -206,6 +249,7 @@ impl Cache {
             self.below.index.clear();
             self.below.grouped.clear();
             self.below.stations.flows.clear();
+            self.below.metered.flows.clear();
             self.absorb(Counted::Forgotten);
         }
     }
@@ -241,6 +285,7 @@ impl Cache {
         for number in flows {
             self.below.grouped.remove(number);
             self.below.stations.flows.remove(number);
+            self.below.metered.flows.remove(number);
             if let Some(flow) = self.flows.get(*number) {
                 self.below.index.remove(*number, flow, &self.key);
             }
@@ -271,6 +316,9 @@ impl Cache {
             if way.stations.is_some() {
                 below.stations.add(now, flow);
             }
+            if let Some(meter) = way.meter {
+                below.metered.flows.insert(flow, meter);
+            }
         }
     }
 
@@ -300,7 +348,7 @@ impl Cache {
     pub(crate) fn review<E: FrameEngine>(
         &mut self,
         scope: ReviewScope,
-        pipeline: &Pipeline<E>,
+        pipeline: &mut Pipeline<E>,
         egress: &PortQueues,
         hooks: &Hooks,
     ) {
@@ -314,6 +362,10 @@ impl Cache {
         if scope == ReviewScope::Hooks {
             return;
         }
+        let changed = self.below.metered.changed(&pipeline.meters);
+        self.take_back(&changed);
+        self.below.metered.settle(&mut pipeline.meters);
+        self.below.metered.forget_unused(&pipeline.meters);
         let first_egress = pipeline.shape.first_egress;
         let first_egress = first_egress.map_or(u64::MAX, |first| first.0.into());
         let queues = egress.ports.keys().map(|port| u64::from(port.0));
@@ -334,9 +386,4 @@ impl Cache {
             self.take_back_flows();
         }
     }
-}
-
-/// Adds packets and bytes.
-fn add(sum: &mut (u64, u64), counts: (u64, u64)) {
-    *sum = (sum.0 + counts.0, sum.1 + counts.1);
 }

@@ -14,6 +14,7 @@ pub(crate) mod flow_key;
 pub(crate) mod forgotten;
 pub(crate) mod key_reader;
 pub(crate) mod lookahead;
+mod metered;
 mod revalidation;
 mod stations;
 mod stats;

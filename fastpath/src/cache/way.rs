@@ -7,7 +7,7 @@ use bofuss_oflib::field::{
     ETH_DST, ETH_SRC, ETH_TYPE, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_SRC, TCP_DST, TCP_SRC,
     UDP_DST, UDP_SRC, VLAN_VID,
 };
-use bofuss_oflib::types::GroupId;
+use bofuss_oflib::types::{GroupId, MeterId};
 use bofuss_oflib::{Action, Field, FieldSet, PortNo};
 
 /// The most departures of a frame.
@@ -29,6 +29,9 @@ pub struct Way {
     pub departures: Vec<Departure>,
     /// What counts frames on the way, besides ports.
     pub passes: Vec<GroupPass>,
+    /// The meter that judges frames as they arrive. Those that it drops do not depart, and are
+    /// counted neither by ports nor by groups.
+    pub meter: Option<MeterId>,
     /// What NORMAL knows of the frames, if they pass it.
     pub(crate) stations: Option<KnownStations>,
     /// True if it is that of frames with a certain hash of their headers.

@@ -1,143 +1,25 @@
 //! A switch whose known flows an accelerator forwards, which knows frames by their bytes, does what
 //! the plain engine does: frames, counters of entries, tables and ports, timeouts.
 
-use alloc::{boxed::Box, collections::BTreeMap, format, rc::Rc, string::String, vec, vec::Vec};
-use core::cell::RefCell;
+use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 
 use bofuss_datapath::engine::ReviewScope;
 use bofuss_datapath::{Engine, Station, Time};
-use bofuss_frame::{Frame, Pool};
+use bofuss_frame::Frame;
 use bofuss_oflib::message::group_mod::GroupModCommand;
+use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::{Action, FieldSet, Mac, PortNo};
-use bofuss_packet::{Packet, craft};
+use bofuss_oflib::text::parse_meter;
+use bofuss_oflib::types::MeterId;
+use bofuss_oflib::{Mac, PortNo};
+use bofuss_packet::craft;
 
+use super::in_memory::InMemory;
 use super::stage::*;
-use crate::{Accelerator, Datapath, Departure, Forwarded, Way};
+use crate::{Accelerator, Datapath};
 
 const PORTS: u32 = 5;
-const OPERATIONS: usize = 20_000;
-
-/// What the accelerator knows of a frame from a port.
-#[derive(Debug, Default)]
-struct Memory {
-    known: BTreeMap<(PortNo, Vec<u8>), (u32, Rc<Way>)>,
-    counted: Vec<Forwarded>,
-    last: Vec<Forwarded>,
-    forwarded: usize,
-    /// How many of them were changed or left by several ports, and how many passed groups.
-    changed: usize,
-    grouped: usize,
-    /// How many passed NORMAL.
-    normal: usize,
-}
-
-#[derive(Clone, Debug, Default)]
-struct InMemory(Rc<RefCell<Memory>>);
-
-impl InMemory {
-    /// Forwards a frame if its flow is known. Returns what left, if so.
-    fn forwards(&self, now: Time, from: PortNo, bytes: &[u8]) -> Option<Vec<(PortNo, Vec<u8>)>> {
-        let memory = &mut *self.0.borrow_mut();
-        let (flow, way) = memory.known.get(&(from, bytes.into()))?;
-        memory.forwarded += 1;
-        let is_plain = |one: &Departure| one.changes.is_empty();
-        let is_changed = way.departures.len() > 1 || !way.departures.iter().all(is_plain);
-        memory.changed += usize::from(is_changed);
-        memory.grouped += usize::from(!way.passes.is_empty());
-        memory.normal += usize::from(way.stations.is_some());
-        let left = way.departures.iter().map(|departure| {
-            let left = execute(&departure.changes, bytes);
-            let more = left.len() as i64 - bytes.len() as i64;
-            assert_eq!(more, departure.more_bytes);
-            (departure.port, left)
-        });
-        let left = left.collect();
-        memory.counted.push(Forwarded {
-            flow: *flow,
-            from: Some(from),
-            way: Rc::clone(way),
-            packets: 1,
-            bytes: bytes.len() as u64,
-            used: now,
-        });
-        Some(left)
-    }
-}
-
-/// What these actions make of a frame.
-fn execute(actions: &[Action], bytes: &[u8]) -> Vec<u8> {
-    let frame = Pool::new(1 << 20).frame(bytes).expect("within the limit");
-    let mut packet = Packet::new(frame, PortNo(0));
-    for action in actions {
-        // An action on a header that the frame does not have does nothing.
-        let _ = match action {
-            Action::SetField(set) => packet.set_field(set.0.field, &set.0.value),
-            Action::PushVlan(ty) => packet.push_vlan(ty.0),
-            Action::PopVlan => packet.pop_vlan(),
-            Action::DecNwTtl => packet.dec_nw_ttl(),
-            other => panic!("{other:?} is not offered"),
-        };
-    }
-    packet.frame.bytes().to_vec()
-}
-
-impl InMemory {
-    fn flows(&self) -> Vec<u32> {
-        let memory = self.0.borrow();
-        let mut flows: Vec<u32> = memory.known.values().map(|known| known.0).collect();
-        flows.sort_unstable();
-        flows.dedup();
-        flows
-    }
-}
-
-impl Accelerator for InMemory {
-    fn set_fields(&mut self, _: FieldSet) {
-        assert!(self.is_empty(), "flows of another key are forgotten before");
-    }
-
-    fn takes_from(&self, _: PortNo) -> bool {
-        true
-    }
-
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, way: &Rc<Way>) -> bool {
-        let mut memory = self.0.borrow_mut();
-        let key = (from, frame.bytes().into());
-        memory.known.insert(key, (flow, Rc::clone(way)));
-        true
-    }
-
-    fn refusal(&self, _: &Frame, _: PortNo, _: &Way) -> Option<String> {
-        None
-    }
-
-    fn len(&self) -> usize {
-        self.flows().len()
-    }
-
-    fn forget(&mut self, flows: &[u32]) {
-        let memory = &mut *self.0.borrow_mut();
-        memory.known.retain(|_, known| !flows.contains(&known.0));
-        let is_gone = |one: &mut Forwarded| flows.contains(&one.flow);
-        memory.last.extend(memory.counted.extract_if(.., is_gone));
-    }
-
-    fn forget_all(&mut self) {
-        let flows = self.flows();
-        self.forget(&flows);
-    }
-
-    fn take_last_counts(&mut self) -> Vec<Forwarded> {
-        core::mem::take(&mut self.0.borrow_mut().last)
-    }
-
-    fn take_counts(&mut self) -> Vec<Forwarded> {
-        let mut counts = self.take_last_counts();
-        counts.append(&mut self.0.borrow_mut().counted);
-        counts
-    }
-}
+const OPERATIONS: usize = 40_000;
 
 /// A frame of one of few flows between two stations.
 fn frame(n: usize, source: usize, destination: usize) -> Vec<u8> {
@@ -187,6 +69,36 @@ fn group_text(n: usize) -> String {
     format!("group_id={id},{buckets}")
 }
 
+/// Adds or changes one of the meters 1 and 2, or deletes it before. Their rates fit the times of
+/// frames, so that it does not matter who takes tokens in advance.
+fn change_meter(datapath: &mut Datapath, now: Time, n: usize) {
+    let band = [
+        "pktps,burst,bands=type=drop,rate=1,burst_size=2",
+        "pktps,burst,bands=type=drop,rate=5,burst_size=4",
+        "pktps,bands=type=drop,rate=10",
+        "pktps,burst,bands=type=drop,rate=1,burst_size=0",
+        "pktps,bands=type=dscp_remark,prec_level=1,rate=5",
+        "pktps,burst,bands=type=drop,rate=5,burst_size=1,type=drop,rate=10,burst_size=1",
+    ][n / 2 % 6];
+    let id = MeterId(1 + n as u32 % 2);
+    let mut command = MeterModCommand::ADD;
+    if datapath.meters().has(id) {
+        command =
+            [MeterModCommand::MODIFY, MeterModCommand::DELETE][usize::from(n.is_multiple_of(5))];
+    }
+    let text = match command {
+        MeterModCommand::DELETE => format!("meter={id}"),
+        _ => format!("meter={id},{band}"),
+    };
+    let meter_mod = parse_meter(&text, command).expect(&text);
+    let sink = &mut Vec::<Frame>::new();
+    let done = datapath.control(now, sink).meter_mod(&meter_mod);
+    done.expect(&text);
+    while datapath.changes().in_progress() {
+        datapath.control(now, sink).work();
+    }
+}
+
 /// Applies an operation to both switches.
 fn change(switches: &mut [Datapath; 2], now: Time, choice: usize, n: usize) {
     let (priority, port) = (n % 4, 1 + n % 5);
@@ -232,12 +144,28 @@ fn change(switches: &mut [Datapath; 2], now: Time, choice: usize, n: usize) {
                 "normal,normal"
             ][n % 5]
         ),
+        12 => format!(
+            "priority={},udp,udp_src={},actions={}",
+            4 + n % 3,
+            n % 4,
+            [
+                "meter:1,output:2",
+                "meter:2,dec_ttl,output:3,output:4",
+                "meter:1,group:2",
+                "meter:2,normal",
+                "dec_ttl,meter:1,output:2",
+                "meter:1,meter:2,output:5",
+            ][n / 4 % 6]
+        ),
         _ => format!("table=1,metadata={port},actions=write_actions(dec_ttl,output:{port})"),
     };
     let sink = &mut Vec::<Frame>::new();
     for datapath in switches {
         match choice {
             0 | 2 | 4 | 5 | 9 | 10 | 13 | 14 | 17 => flow(datapath, &text),
+            // A meter that is not there is an error.
+            12 if (1..=2).all(|id| datapath.meters().has(MeterId(id))) => flow(datapath, &text),
+            11 => change_meter(datapath, now, n),
             1 => flow(datapath, &format!("{text},actions=drop")),
             3 => flow(datapath, &text),
             15 => group(datapath, GroupModCommand::ADD_OR_MOD, &group_text(n)),
@@ -284,6 +212,7 @@ fn what_an_accelerator_forwards_is_what_the_plain_engine_does() {
     };
     for datapath in &mut switches {
         (0..3).for_each(|n| group(datapath, GroupModCommand::ADD, &group_text(n)));
+        (2..4).for_each(|n| change_meter(datapath, Time(0), n));
     }
     for step in 0..OPERATIONS {
         let now = Time(step as u64 * Time::SEC / 50);
@@ -308,10 +237,11 @@ fn what_an_accelerator_forwards_is_what_the_plain_engine_does() {
         });
         assert_eq!(seen[0], seen[1], "step {step}");
         if random(40) == 0 {
-            let (choice, n) = (random(25), random(60));
-            // Groups and NORMAL are in few entries otherwise.
+            let (choice, n) = (random(29), random(60));
+            // Groups, meters and NORMAL are in few entries otherwise.
             let choice = match choice {
                 18..=20 => 17,
+                25.. => 12,
                 21.. => 13,
                 _ => choice,
             };
@@ -335,8 +265,10 @@ fn what_an_accelerator_forwards_is_what_the_plain_engine_does() {
         memory.changed,
         memory.grouped,
         memory.normal,
+        memory.metered,
+        memory.policed,
     ];
-    let enough = [10, 40, 40, 40].map(|part| OPERATIONS / part);
+    let enough = [20, 40, 60, 400, 200, 400].map(|part| OPERATIONS / part);
     let is_enough = seen.iter().zip(enough).all(|(seen, enough)| *seen > enough);
     assert!(is_enough, "{seen:?}");
 }

@@ -6,7 +6,7 @@ use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::text::{parse_flow, parse_group};
-use bofuss_oflib::types::{GroupId, QueueId, TableId};
+use bofuss_oflib::types::{GroupId, MeterId, QueueId, TableId};
 use bofuss_oflib::{Catalogue, Mac, Match, PortNo};
 use bofuss_packet::{KeyMatch, craft};
 
@@ -123,7 +123,7 @@ pub(super) fn with_engine(engine: Engine) -> Config {
     }
 }
 
-/// The counters of the first tables, of their entries, of ports and of drops.
+/// The counters of the first tables, of their entries, of ports, groups, meters and drops.
 pub(super) fn counters(datapath: &mut Datapath, tables: u8) -> String {
     let settled = datapath.settled();
     let mut text = String::new();
@@ -143,6 +143,11 @@ pub(super) fn counters(datapath: &mut Datapath, tables: u8) -> String {
         let counters = group.0;
         text += &format!("{:?} {} ", counters.group_id, counters.packet_count);
         text += &format!("{} {:?} ", counters.byte_count, counters.bucket_stats);
+    }
+    let all = MeterId(0)..=MeterId::ALL;
+    for meter in settled.datapath().meters().stats(Time(0), all) {
+        let (id, input, bands) = (meter.meter_id, meter.input, meter.bands);
+        text += &format!("{id:?} {input:?} {bands:?} ");
     }
     for drop in settled.datapath().drops() {
         text += &format!("{drop:?} ");

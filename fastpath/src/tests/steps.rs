@@ -293,7 +293,6 @@ fn plain_edits_groups_and_meters_are_direct_paths() {
         }
     }
     let needs_packets = [
-        "apply_actions(meter:1,output:2)",
         "move:in_port[0..15]->eth_dst[0..15],output:2",
         "move:ip_src[0..15]->eth_type[],output:2",
         "set_field:0x86dd->eth_type,push_vlan:0x8100,group:1",

@@ -1,0 +1,67 @@
+//! The meters that flows pass below the switch, and what is counted there.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use bofuss_datapath::engine::{BucketPlace, Meter};
+use bofuss_oflib::types::MeterId;
+
+/// The meters and flows.
+#[derive(Debug, Default)]
+pub(super) struct Metered {
+    /// The places of their buckets.
+    pub(super) places: BTreeMap<MeterId, Arc<dyn BucketPlace>>,
+    /// The flows, with the meters that they pass.
+    pub(super) flows: BTreeMap<u32, MeterId>,
+    /// Packets and bytes that meters judged, and those that they dropped.
+    judged: BTreeMap<MeterId, [(u64, u64); 2]>,
+    /// Packets that were dropped, and are in no counter of the switch yet.
+    pub(super) dropped: u64,
+}
+
+impl Metered {
+    /// Counts frames that a meter judged, and those of them that it dropped.
+    pub(super) fn count(&mut self, meter: MeterId, input: (u64, u64), dropped: (u64, u64)) {
+        let [input_sum, dropped_sum] = self.judged.entry(meter).or_default();
+        add(input_sum, input);
+        add(dropped_sum, dropped);
+        self.dropped += dropped.0;
+    }
+
+    /// Adds what was counted to the counters of meters. One that was changed since keeps what came
+    /// in, as it does in the switch, and not what its former band dropped.
+    pub(super) fn settle(&mut self, meters: &mut BTreeMap<MeterId, Meter>) {
+        for (id, [input, dropped]) in core::mem::take(&mut self.judged) {
+            if let Some(meter) = meters.get_mut(&id) {
+                let place = self.places.get(&id);
+                let is_same = place.is_some_and(|place| meter.is_shared_at(place));
+                meter.count(input, is_same.then_some(dropped));
+            }
+        }
+    }
+
+    /// The flows whose meter is gone or has become another one.
+    pub(super) fn changed(&self, meters: &BTreeMap<MeterId, Meter>) -> Vec<u32> {
+        let mut changed = self.places.clone();
+        changed.retain(|id, place| meters.get(id).is_none_or(|one| !one.is_shared_at(place)));
+        let flows = self.flows.iter();
+        let flows = flows.filter(|(_, meter)| changed.contains_key(meter));
+        flows.map(|(flow, _)| *flow).collect()
+    }
+
+    /// Forgets the places of buckets that meters no longer have.
+    pub(super) fn forget_unused(&mut self, meters: &BTreeMap<MeterId, Meter>) {
+        let is_used = |id: &MeterId, place: &mut Arc<dyn BucketPlace>| {
+            meters
+                .get(id)
+                .is_some_and(|meter| meter.is_shared_at(place))
+        };
+        self.places.retain(is_used);
+    }
+}
+
+/// Adds packets and bytes.
+pub(super) fn add(sum: &mut (u64, u64), counts: (u64, u64)) {
+    *sum = (sum.0 + counts.0, sum.1 + counts.1);
+}
