@@ -25,6 +25,7 @@ mod manager;
 mod metrics;
 mod offline;
 mod output;
+mod p4;
 mod port;
 mod process;
 mod profile;
@@ -102,6 +103,9 @@ enum CliCommand {
     /// Play what `bofuss run --record` wrote, and say where the switch does something else now
     /// (needs no rights).
     Replay(Box<replay::ReplayOptions>),
+    /// Run P4 programs for v1model, as `p4c-bm2-ss` compiles them (needs no rights).
+    #[command(subcommand)]
+    P4(p4::P4Command),
     /// Show a running switch in a browser of this machine: its pipeline with counters, a packet's
     /// path, OpenFlow messages, state machines. It only looks.
     Web(web::WebOptions),
@@ -140,6 +144,7 @@ fn bofuss() -> ExitCode {
         | CliCommand::Trace(_)
         | CliCommand::Sim(_)
         | CliCommand::Replay(_)
+        | CliCommand::P4(_)
         | CliCommand::Web(_)
         | CliCommand::Reload { .. } => "warn",
         CliCommand::Generate { .. } => "error",
@@ -159,6 +164,7 @@ fn bofuss() -> ExitCode {
         CliCommand::Trace(options) => options.run(),
         CliCommand::Sim(options) => options.run(),
         CliCommand::Replay(options) => options.run(),
+        CliCommand::P4(command) => command.run(),
         CliCommand::Web(options) => options.run(),
         CliCommand::Reload { name } => ctl::reload(name.as_deref()).and_then(|text| print(&text)),
         CliCommand::Generate { what } => {

@@ -1,0 +1,375 @@
+//! A program in its compact form: indices instead of names.
+
+mod expression;
+mod parser;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::hash::Algorithm;
+use crate::int::Int;
+
+pub use expression::{
+    AnyStack, Comparison, Cond, Data, ExternOp, HeaderOp, HeaderRef, Operator, PacketOp, Primitive,
+    Target, UnionRef,
+};
+pub use parser::{ParserOp, SelectCase, SelectKey, State};
+
+/// Index of a header or metadata instance in [`Program::headers`].
+pub type HeaderId = usize;
+/// Index of a field in [`Program::fields`].
+pub type FieldId = usize;
+/// Index of a header stack in [`Program::stacks`].
+pub type StackId = usize;
+
+/// A header or metadata instance.
+#[derive(Debug)]
+pub struct Header {
+    pub name: String,
+    /// The index of its type; headers are copied and compared only within a type.
+    pub kind: usize,
+    pub metadata: bool,
+    /// Its first field. The others follow.
+    pub first: FieldId,
+    pub count: usize,
+    /// The bits of its fields, without that of variable width.
+    pub fixed_bits: u32,
+    /// The field of variable width, and how many bits it has at most.
+    pub variable: Option<(FieldId, u32)>,
+    /// The union that it is a member of.
+    pub union: Option<usize>,
+}
+
+impl Header {
+    /// Its fields in their order.
+    pub fn fields(&self) -> core::ops::Range<FieldId> {
+        self.first..self.first + self.count
+    }
+}
+
+/// A field of a header or of metadata.
+#[derive(Debug)]
+pub struct Field {
+    /// `HEADER.FIELD`.
+    pub name: String,
+    /// The header that it is of.
+    pub header: HeaderId,
+    /// In bits; the most for a field of variable width.
+    pub width: u32,
+    /// In two's complement.
+    pub signed: bool,
+    /// The width is given when the header is extracted.
+    pub variable: bool,
+}
+
+/// A header stack, or a stack of header unions.
+#[derive(Debug)]
+pub struct Stack {
+    pub name: String,
+    /// The headers or unions in it.
+    pub elements: Vec<usize>,
+}
+
+/// A header union.
+#[derive(Debug)]
+pub struct Union {
+    pub name: String,
+    pub members: Vec<HeaderId>,
+}
+
+/// An action.
+#[derive(Debug)]
+pub struct Action {
+    /// The name that P4Info has, too.
+    pub name: String,
+    /// The names and widths of its parameters.
+    pub parameters: Vec<(String, u32)>,
+    /// Its steps.
+    pub body: Vec<Primitive>,
+}
+
+/// A value set of the parser, which the control plane fills.
+#[derive(Debug)]
+pub struct ValueSet {
+    pub name: String,
+    /// In bits, of all parts.
+    pub width: u32,
+    pub size: usize,
+}
+
+/// How a part of a table's key is matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchKind {
+    /// Equal.
+    Exact,
+    /// The longest prefix.
+    Lpm,
+    /// Equal in the bits of a mask.
+    Ternary,
+    /// Between two values.
+    Range,
+    /// Equal, or any.
+    Optional,
+    /// Whether a header is valid.
+    Valid,
+}
+
+impl MatchKind {
+    /// Its name in P4.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Lpm => "lpm",
+            Self::Ternary => "ternary",
+            Self::Range => "range",
+            Self::Optional => "optional",
+            Self::Valid => "valid",
+        }
+    }
+}
+
+/// A part of a table's key.
+#[derive(Debug)]
+pub struct KeyPart {
+    /// The name that P4Info has, too.
+    pub name: String,
+    /// The name of the field that it is.
+    pub target: String,
+    /// How it is matched.
+    pub kind: MatchKind,
+    /// What is matched.
+    pub value: Data,
+    /// In bits.
+    pub width: u32,
+    /// What is left of the field before it is compared.
+    pub mask: Option<Int>,
+}
+
+/// What is next in a control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Node {
+    Table(usize),
+    Condition(usize),
+    #[default]
+    End,
+}
+
+/// How a table chooses what is next.
+#[derive(Debug)]
+pub enum Next {
+    /// By the action, in the order of [`Table::actions`].
+    Action(Vec<Node>),
+    Hit(Node, Node),
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct Table {
+    /// The name that P4Info has, too.
+    pub name: String,
+    /// What is compared with its entries.
+    pub key: Vec<KeyPart>,
+    /// The actions that its entries may have.
+    pub actions: Vec<usize>,
+    /// How many entries it has at most.
+    pub size: usize,
+    /// What is next after an action.
+    pub next: Next,
+    /// What is next if there is no action.
+    pub base_next: Node,
+    /// The action profile that has its actions.
+    pub profile: Option<usize>,
+    /// Entries have counters.
+    pub counters: bool,
+    /// The direct meter, and where its colour goes.
+    pub meter: Option<(usize, FieldId)>,
+    /// Entries may have a timeout.
+    pub timeout: bool,
+    /// The default action and its data.
+    pub default: Option<(usize, Vec<Int>)>,
+    /// The default action cannot be changed.
+    pub const_default: bool,
+    /// The program has its entries, which cannot be changed.
+    pub const_entries: bool,
+    /// The entries of the program.
+    pub entries: Vec<ConstEntry>,
+}
+
+/// How an entry matches a part of the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// This value.
+    Exact(Int),
+    /// The value, and how many of its first bits count.
+    Lpm(Int, u32),
+    /// The value and its mask.
+    Ternary(Int, Int),
+    /// From the first to the second, with both.
+    Range(Int, Int),
+    /// Any value.
+    Any,
+}
+
+/// An entry that the program has.
+#[derive(Debug)]
+pub struct ConstEntry {
+    pub key: Vec<Match>,
+    pub priority: i32,
+    pub action: usize,
+    pub data: Vec<Int>,
+}
+
+/// A condition of a control.
+#[derive(Debug)]
+pub struct Condition {
+    pub name: String,
+    pub cond: Cond,
+    pub yes: Node,
+    pub no: Node,
+}
+
+/// An action profile, with its selector if it has one.
+#[derive(Debug)]
+pub struct Profile {
+    pub name: String,
+    pub size: usize,
+    pub selector: Option<Calculation>,
+}
+
+/// A part of what a hash or checksum is computed of.
+#[derive(Debug)]
+pub enum Input {
+    Field(FieldId),
+    Const(Int, u32),
+    Header(HeaderId),
+    /// What follows the headers in the packet.
+    Payload,
+}
+
+/// A hash or checksum.
+#[derive(Debug)]
+pub struct Calculation {
+    pub name: String,
+    pub algorithm: Algorithm,
+    pub input: Vec<Input>,
+}
+
+/// A checksum that is verified after the parser or updated before the deparser.
+#[derive(Debug)]
+pub struct Checksum {
+    pub target: FieldId,
+    pub calculation: usize,
+    pub condition: Option<Cond>,
+    pub verify: bool,
+    pub update: bool,
+}
+
+/// Counters, meters or registers under one name.
+#[derive(Debug)]
+pub struct Array {
+    pub name: String,
+    pub size: usize,
+    /// It belongs to the entries of a table.
+    pub direct: bool,
+    /// The bits of a register; 0 for others.
+    pub width: u32,
+    /// A meter counts bytes, and not packets.
+    pub bytes: bool,
+}
+
+/// Fields under one name: those that a clone keeps, or that a digest has.
+#[derive(Debug)]
+pub struct FieldList {
+    /// The number by which primitives name it.
+    pub id: u64,
+    pub name: String,
+    pub elements: Vec<Data>,
+}
+
+/// Fields of the metadata that the architecture writes or reads, if the program has them.
+#[derive(Debug, Default)]
+pub struct Standard {
+    pub ingress_port: Option<FieldId>,
+    pub egress_spec: Option<FieldId>,
+    pub egress_port: Option<FieldId>,
+    pub instance_type: Option<FieldId>,
+    pub packet_length: Option<FieldId>,
+    pub parser_error: Option<FieldId>,
+    pub checksum_error: Option<FieldId>,
+    pub mcast_grp: Option<FieldId>,
+    pub egress_rid: Option<FieldId>,
+    pub priority: Option<FieldId>,
+    pub ingress_timestamp: Option<FieldId>,
+    pub egress_timestamp: Option<FieldId>,
+    pub enq_timestamp: Option<FieldId>,
+    pub enq_qdepth: Option<FieldId>,
+    pub deq_timedelta: Option<FieldId>,
+    pub deq_qdepth: Option<FieldId>,
+}
+
+/// The errors of the core library, as the program numbers them.
+#[derive(Debug, Default)]
+pub struct CoreErrors {
+    pub packet_too_short: u32,
+    pub stack_out_of_bounds: u32,
+    pub header_too_short: u32,
+    pub parser_timeout: u32,
+    pub parser_invalid_argument: u32,
+}
+
+/// A program that has been checked: every index in it is within its list.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// Headers and metadata.
+    pub headers: Vec<Header>,
+    /// The fields of all headers and metadata.
+    pub fields: Vec<Field>,
+    /// Header stacks.
+    pub stacks: Vec<Stack>,
+    /// Header unions.
+    pub unions: Vec<Union>,
+    /// Stacks of header unions.
+    pub union_stacks: Vec<Stack>,
+    /// What clones and the like keep.
+    pub field_lists: Vec<FieldList>,
+    /// What digests have.
+    pub digests: Vec<FieldList>,
+    /// The errors of the program, by number.
+    pub errors: Vec<(String, u32)>,
+    /// The numbers of the errors that the parser itself makes.
+    pub core_errors: CoreErrors,
+    /// The states of the parser.
+    pub states: Vec<State>,
+    /// The first of them.
+    pub start: usize,
+    /// The value sets of the parser.
+    pub value_sets: Vec<ValueSet>,
+    /// The headers in the order in which the deparser writes them.
+    pub deparse: Vec<HeaderId>,
+    /// What the deparser does before.
+    pub deparser_body: Vec<Primitive>,
+    /// Actions.
+    pub actions: Vec<Action>,
+    /// Tables of both controls.
+    pub tables: Vec<Table>,
+    /// Conditions of both controls.
+    pub conditions: Vec<Condition>,
+    /// The first of ingress.
+    pub ingress: Node,
+    /// The first of egress.
+    pub egress: Node,
+    /// Action profiles.
+    pub profiles: Vec<Profile>,
+    /// Hashes and checksums.
+    pub calculations: Vec<Calculation>,
+    /// What is verified and updated.
+    pub checksums: Vec<Checksum>,
+    /// Counters.
+    pub counters: Vec<Array>,
+    /// Meters.
+    pub meters: Vec<Array>,
+    /// Registers.
+    pub registers: Vec<Array>,
+    /// The fields of the architecture.
+    pub standard: Standard,
+}

@@ -1,0 +1,102 @@
+//! Reads and writes fields that begin at any bit.
+
+use alloc::vec::Vec;
+
+use crate::int::Int;
+
+/// The widest field that is read as one machine word, whatever bit it begins at.
+const WORD: usize = 120;
+
+/// The `width` bits of `bytes` from bit `start` on. Panics: if they are not all there.
+pub fn read(bytes: &[u8], start: usize, width: u32) -> Int {
+    let end = start + width as usize;
+    let taken = &bytes[start / 8..end.div_ceil(8)];
+    let behind = (8 - end % 8) % 8;
+    if width as usize <= WORD {
+        let all = taken
+            .iter()
+            .fold(0_u128, |v, byte| v << 8 | u128::from(*byte));
+        let mask = (1_u128 << width) - 1;
+        return Int::Small((all >> behind & mask) as i128);
+    }
+    let all = Int::from_bytes(taken);
+    all.shr(&Int::Small(behind as i128)).wrapped(width)
+}
+
+/// Bytes that fields are appended to.
+#[derive(Debug, Default)]
+pub struct Writer {
+    bytes: Vec<u8>,
+    /// Bits that the last byte has left.
+    left: u32,
+}
+
+impl Writer {
+    /// The bytes. The last is padded with zeros.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Appends the lowest `width` bits of `value`.
+    pub fn push(&mut self, value: &Int, width: u32) {
+        if width <= 64 {
+            return self.push_word(value.low(), width);
+        }
+        if self.left == 0 && width.is_multiple_of(8) {
+            return value.append_to(width, &mut self.bytes);
+        }
+        let mut bytes = Vec::new();
+        value.append_to(width, &mut bytes);
+        let first = width - (bytes.len() as u32 - 1) * 8;
+        for (index, byte) in bytes.iter().enumerate() {
+            let width = if index == 0 { first } else { 8 };
+            self.push_word((*byte).into(), width);
+        }
+    }
+
+    fn push_word(&mut self, value: u64, mut width: u32) {
+        while width > 0 {
+            if self.left == 0 {
+                self.bytes.push(0);
+                self.left = 8;
+            }
+            let taken = width.min(self.left);
+            let part = (value >> (width - taken)) as u8 & (0xff_u16 >> (8 - taken)) as u8;
+            self.left -= taken;
+            width -= taken;
+            if let Some(last) = self.bytes.last_mut() {
+                *last |= part << self.left;
+            }
+        }
+    }
+
+    /// Appends whole bytes. A byte that is not full is filled with zeros before.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.left = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_all_widths_and_offsets_come_back() {
+        for width in [1, 3, 8, 13, 64, 65, 119, 120, 121, 200] {
+            for offset in 0..9 {
+                let mut writer = Writer::default();
+                writer.push(&Int::highest(offset), offset);
+                let value = Int::power(width - 1).or(&Int::Small(1)).wrapped(width);
+                writer.push(&value, width);
+                writer.push(&Int::ZERO, 5);
+                let bytes = writer.into_bytes();
+                assert_eq!(
+                    read(&bytes, offset as usize, width),
+                    value,
+                    "{width} at {offset}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The two controls: tables and conditions.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::sink::Sink;
+use super::walk::Walk;
+use crate::int::Int;
+use crate::program::{Next, Node, Table};
+use crate::table::{Does, Handle};
+
+impl<S: Sink> Walk<'_, S> {
+    /// Goes through a control from `start` to its end, or to an exit.
+    pub(super) fn control(&mut self, start: Node) {
+        let program = self.program;
+        let mut next = start;
+        while !self.packet.exit {
+            next = match next {
+                Node::End => break,
+                Node::Condition(id) => {
+                    let condition = &program.conditions[id];
+                    let holds = self.view(&[], &[]).cond(&condition.cond);
+                    self.trace(1, |walk| {
+                        let text = crate::show::cond(program, &walk.packet.phv, &condition.cond);
+                        format!("condition {} is {holds}: {text}", condition.name)
+                    });
+                    if holds { condition.yes } else { condition.no }
+                }
+                Node::Table(id) => self.table(id),
+            };
+        }
+    }
+
+    /// Applies a table. Returns what is next.
+    fn table(&mut self, id: usize) -> Node {
+        let table = &self.program.tables[id];
+        let hit = self.find_entry(id, table);
+        if let Some(handle) = hit {
+            self.count_hit(id, table, handle);
+        }
+        let state = &self.state.tables[id];
+        let does = match hit {
+            Some(handle) => state.get(handle).map(|entry| entry.does.clone()),
+            None => state.default.clone(),
+        };
+        let bound = does.and_then(|does| self.resolve(table, does));
+        self.trace_table(id, table, hit, bound.as_ref());
+        let action = bound.map(|(action, data)| {
+            self.primitives(&self.program.actions[action].body, &data);
+            action
+        });
+        match &table.next {
+            Next::Hit(hit_next, miss_next) => match hit {
+                Some(_) => *hit_next,
+                None => *miss_next,
+            },
+            Next::Action(nodes) => {
+                let place = action.and_then(|id| table.actions.iter().position(|a| *a == id));
+                place.map_or(table.base_next, |place| nodes[place])
+            }
+        }
+    }
+
+    fn find_entry(&mut self, id: usize, table: &Table) -> Option<Handle> {
+        if table.key.is_empty() || self.state.tables[id].is_empty() {
+            return None;
+        }
+        let values = self.key_values(table);
+        let mut key = Vec::with_capacity(16);
+        for (part, value) in table.key.iter().zip(&values) {
+            value.append_to(part.width, &mut key);
+        }
+        self.state.tables[id].lookup(&key, &values, &mut Vec::new())
+    }
+
+    /// The values of a table's key, as unsigned numbers.
+    fn key_values(&self, table: &Table) -> Vec<Int> {
+        let view = self.view(&[], &[]);
+        let values = table.key.iter().map(|part| {
+            let value = view.data(&part.value).wrapped(part.width);
+            match &part.mask {
+                Some(mask) => value.and(mask),
+                None => value,
+            }
+        });
+        values.collect()
+    }
+
+    /// Direct counter, direct meter and the time of an entry that a packet hits.
+    fn count_hit(&mut self, id: usize, table: &Table, handle: Handle) {
+        let (now, length) = (self.now, self.packet.length);
+        let Some(entry) = self.state.tables[id].get_mut(handle) else {
+            return;
+        };
+        entry.used = now;
+        entry.count.add(length);
+        if let Some((meter, field)) = table.meter {
+            let units = if self.program.meters[meter].bytes {
+                length as u64
+            } else {
+                1
+            };
+            let color = entry.meter.execute(units, now);
+            self.packet
+                .phv
+                .set(self.program, field, &Int::Small(color as i128));
+        }
+    }
+
+    /// The action and the data that an entry stands for; `None` if its member is not there.
+    fn resolve(&self, table: &Table, does: Does) -> Option<(usize, Vec<Int>)> {
+        let member = match does {
+            Does::Action(action, data) => return Some((action, data)),
+            Does::Member(member) => member,
+            Does::Group(group) => {
+                let selector = self.program.profiles[table.profile?].selector.as_ref()?;
+                let hash = selector.algorithm.compute(&self.input(&selector.input), 0);
+                self.state.profiles[table.profile?].choose(group, hash)?
+            }
+        };
+        self.state.profiles[table.profile?]
+            .members()
+            .get(&member)
+            .cloned()
+    }
+
+    fn trace_table(
+        &mut self,
+        id: usize,
+        table: &Table,
+        hit: Option<Handle>,
+        bound: Option<&(usize, Vec<Int>)>,
+    ) {
+        if !self.sink.traces() {
+            return;
+        }
+        let program = self.program;
+        let state = &self.state.tables[id];
+        let action = bound.map_or_else(
+            || "no action".into(),
+            |(action, data)| crate::show::action(program, *action, data),
+        );
+        let values = self.key_values(table);
+        let key = crate::show::key(table, &values);
+        let text = match hit {
+            Some(handle) => format!("table {}: {key} hits entry {handle}: {action}", table.name),
+            None if table.key.is_empty() => format!("table {}: {action}", table.name),
+            None => format!("table {}: {key} misses: {action}", table.name),
+        };
+        let near = match hit {
+            Some(_) => None,
+            None => crate::show::near_miss(table, state, &values),
+        };
+        self.sink.step(1, text);
+        if let Some(text) = near {
+            self.sink.step(2, text);
+        }
+    }
+}

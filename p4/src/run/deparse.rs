@@ -1,0 +1,99 @@
+//! The deparser, and the checksums before it and after the parser.
+
+use alloc::vec::Vec;
+
+use super::bits::Writer;
+use super::sink::Sink;
+use super::walk::Walk;
+use crate::program::{Input, Program};
+
+impl<S: Sink> Walk<'_, S> {
+    /// The frame as it leaves: checksums, headers, and what the parser left.
+    pub(super) fn deparse(&mut self) -> Vec<u8> {
+        let program = self.program;
+        self.update_checksums();
+        self.primitives(&program.deparser_body, &[]);
+        let phv = &self.packet.phv;
+        let mut writer = Writer::default();
+        for header in program.deparse.iter().filter(|header| phv.valid[**header]) {
+            for field in program.headers[*header].fields() {
+                writer.push(&phv.values[field], phv.width(program, field));
+            }
+        }
+        writer.extend(self.ahead());
+        let mut bytes = writer.into_bytes();
+        if let Some(most) = self.packet.truncate {
+            bytes.truncate(most);
+        }
+        bytes
+    }
+
+    /// The bytes that a hash or checksum is computed of.
+    pub(super) fn input(&self, parts: &[Input]) -> Vec<u8> {
+        let program: &Program = self.program;
+        let phv = &self.packet.phv;
+        let mut writer = Writer::default();
+        for part in parts {
+            match part {
+                Input::Field(field) if phv.valid[program.fields[*field].header] => {
+                    writer.push(&phv.values[*field], phv.width(program, *field));
+                }
+                Input::Header(header) if phv.valid[*header] => {
+                    for field in program.headers[*header].fields() {
+                        writer.push(&phv.values[field], phv.width(program, field));
+                    }
+                }
+                // What is not valid is left out.
+                Input::Field(_) | Input::Header(_) => {}
+                Input::Const(value, width) => writer.push(value, *width),
+                Input::Payload => writer.extend(self.ahead()),
+            }
+        }
+        writer.into_bytes()
+    }
+
+    /// The result of a calculation.
+    pub(super) fn calculate(&mut self, calculation: usize) -> u64 {
+        let bytes = self.input(&self.program.calculations[calculation].input);
+        let turn = self.state.turns[calculation];
+        self.state.turns[calculation] = turn.wrapping_add(1);
+        self.state.algorithms[calculation].compute(&bytes, turn)
+    }
+
+    /// Whether a checksum of the packet is wrong. Those of headers that are not there are not.
+    pub(super) fn verify_checksums(&mut self) -> bool {
+        let mut wrong = false;
+        for checksum in self
+            .program
+            .checksums
+            .iter()
+            .filter(|checksum| checksum.verify)
+        {
+            let valid = self.packet.phv.valid[self.program.fields[checksum.target].header];
+            if valid && self.applies(checksum) {
+                let computed = self.calculate(checksum.calculation);
+                wrong |= computed != self.packet.phv.values[checksum.target].low();
+            }
+        }
+        wrong
+    }
+
+    fn update_checksums(&mut self) {
+        let program = self.program;
+        for checksum in program.checksums.iter().filter(|checksum| checksum.update) {
+            if self.applies(checksum) {
+                let computed = self.calculate(checksum.calculation);
+                let target = Some(checksum.target);
+                self.packet.phv.set_some(program, target, computed);
+            }
+        }
+    }
+
+    fn applies(&self, checksum: &crate::program::Checksum) -> bool {
+        let view = self.view(&[], &[]);
+        checksum
+            .condition
+            .as_ref()
+            .is_none_or(|cond| view.cond(cond))
+    }
+}

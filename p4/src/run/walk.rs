@@ -1,0 +1,368 @@
+//! A packet on its way from ingress to ports, with all copies of it.
+
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::string::String;
+use core::cell::Cell;
+
+use super::eval::View;
+use super::phv::Phv;
+use super::sink::{Digest, DropReason, Sent, Sink};
+use crate::int::Int;
+use crate::program::Program;
+use crate::state::{Replica, State};
+
+/// The port that stands for a drop.
+pub(super) const DROP_PORT: u64 = 511;
+/// How often one packet may be resubmitted, recirculated or cloned in egress.
+const MAX_PASSES: u32 = 256;
+/// How many copies one packet may become.
+const MAX_COPIES: usize = 1 << 13;
+
+/// `instance_type`, as the documentation of simple_switch numbers it.
+#[derive(Clone, Copy)]
+enum Instance {
+    Normal = 0,
+    IngressClone = 1,
+    EgressClone = 2,
+    Recirculated = 4,
+    Replication = 5,
+    Resubmitted = 6,
+}
+
+/// A packet.
+pub(super) struct Packet {
+    pub(super) phv: Phv,
+    pub(super) frame: Rc<[u8]>,
+    /// The bytes of the frame that the parser took.
+    pub(super) parsed: usize,
+    /// The bytes that it would have if it left now.
+    pub(super) length: usize,
+    pub(super) truncate: Option<usize>,
+    /// The session of the last clone, and the fields that it keeps.
+    pub(super) clone: Option<(u32, Option<usize>)>,
+    pub(super) resubmit: Option<usize>,
+    pub(super) recirculate: Option<usize>,
+    pub(super) digest: Option<usize>,
+    pub(super) exit: bool,
+    dead: Option<DropReason>,
+    passes: u32,
+}
+
+impl Packet {
+    fn new(phv: Phv, frame: Rc<[u8]>, passes: u32) -> Self {
+        Self {
+            phv,
+            length: frame.len(),
+            frame,
+            parsed: 0,
+            truncate: None,
+            clone: None,
+            resubmit: None,
+            recirculate: None,
+            digest: None,
+            exit: false,
+            dead: None,
+            passes,
+        }
+    }
+
+    /// A copy with the same headers, for which nothing is asked.
+    fn copy(&self) -> Self {
+        Self {
+            parsed: self.parsed,
+            length: self.length,
+            truncate: self.truncate,
+            ..Self::new(self.phv.clone(), self.frame.clone(), self.passes)
+        }
+    }
+
+    /// Ends the packet, for a reason.
+    pub(super) fn kill(&mut self, reason: DropReason) {
+        self.dead = Some(reason);
+        self.exit = true;
+    }
+}
+
+/// What waits.
+enum Work {
+    Ingress(Packet),
+    Egress(u32, Packet),
+}
+
+/// One packet of the switch and its copies, with all that they may touch.
+pub struct Walk<'a, S> {
+    pub(super) program: &'a Program,
+    pub(super) state: &'a mut State,
+    pub(super) sink: &'a mut S,
+    /// In microseconds since the switch began.
+    pub(super) now: u64,
+    pub(super) packet: Packet,
+    work: VecDeque<Work>,
+    copies: usize,
+}
+
+impl<'a, S: Sink> Walk<'a, S> {
+    /// Processes a frame that arrives at `port`, and all that comes of it.
+    pub fn run(
+        program: &'a Program,
+        state: &'a mut State,
+        sink: &'a mut S,
+        (port, frame): (u32, &[u8]),
+        now: u64,
+    ) {
+        let mut phv = Phv::new(program);
+        let standard = &program.standard;
+        phv.set_some(program, standard.ingress_port, port.into());
+        phv.set_some(program, standard.packet_length, frame.len() as u64);
+        phv.set_some(program, standard.ingress_timestamp, now);
+        let mut walk = Self {
+            program,
+            state,
+            sink,
+            now,
+            packet: Packet::new(phv, frame.into(), 0),
+            work: VecDeque::new(),
+            copies: 0,
+        };
+        walk.trace(0, |_| {
+            format!("{} bytes arrive at port {port}", frame.len())
+        });
+        walk.ingress();
+        while let Some(work) = walk.work.pop_front() {
+            match work {
+                Work::Ingress(packet) => {
+                    walk.packet = packet;
+                    walk.ingress();
+                }
+                Work::Egress(port, packet) => {
+                    walk.packet = packet;
+                    walk.egress(port);
+                }
+            }
+        }
+    }
+
+    /// A step of the trace, which is written only if it is wanted.
+    pub(super) fn trace(&mut self, depth: usize, text: impl FnOnce(&Self) -> String) {
+        if self.sink.traces() {
+            let text = text(self);
+            self.sink.step(depth, text);
+        }
+    }
+
+    /// What expressions read.
+    pub(super) fn view<'b>(&'b self, parameters: &'b [Int], ahead: &'b [u8]) -> View<'b> {
+        View {
+            program: self.program,
+            phv: &self.packet.phv,
+            registers: &self.state.registers,
+            parameters,
+            ahead,
+            missing: Cell::new(None),
+        }
+    }
+
+    /// What the parser has not taken of the packet.
+    pub(super) fn ahead(&self) -> &[u8] {
+        &self.packet.frame[self.packet.parsed..]
+    }
+
+    fn drop_packet(&mut self, reason: DropReason) {
+        self.trace(0, |_| format!("drop: {}", reason.name()));
+        self.sink.dropped(reason);
+    }
+
+    fn enqueue(&mut self, work: Work) {
+        self.copies += 1;
+        if self.copies > MAX_COPIES {
+            return self.drop_packet(DropReason::TooManyCopies);
+        }
+        self.work.push_back(work);
+    }
+
+    fn ingress(&mut self) {
+        let length = self.packet.length;
+        self.parse();
+        self.trace(0, |_| "ingress".into());
+        self.control(self.program.ingress);
+        if let Some(reason) = self.packet.dead {
+            return self.drop_packet(reason);
+        }
+        self.packet.exit = false;
+        self.ingress_clone(length);
+        self.send_digest();
+        if let Some(list) = self.packet.resubmit {
+            self.trace(0, |_| "resubmit".into());
+            let frame = self.packet.frame.clone();
+            return self.again(list, Instance::Resubmitted, frame, length);
+        }
+        let standard = &self.program.standard;
+        let group = self.packet.phv.get_some(standard.mcast_grp) as u32;
+        if group != 0 {
+            let instance = Instance::Replication as u64;
+            self.packet
+                .phv
+                .set_some(self.program, standard.instance_type, instance);
+            return self.multicast(group);
+        }
+        let port = self.packet.phv.get_some(standard.egress_spec);
+        if port == DROP_PORT {
+            return self.drop_packet(DropReason::Ingress);
+        }
+        let instance = Instance::Normal as u64;
+        self.packet
+            .phv
+            .set_some(self.program, standard.instance_type, instance);
+        let copy = self.packet.copy();
+        self.enqueue(Work::Egress(port as u32, copy));
+    }
+
+    /// Clones the packet as it arrived, if ingress asked for it. `length` is that at the time.
+    fn ingress_clone(&mut self, length: usize) {
+        let Some((session, list)) = self.packet.clone.take() else {
+            return;
+        };
+        if !self.state.sessions.contains_key(&session) {
+            return self.trace(0, |_| format!("no clone: session {session} is not there"));
+        }
+        self.trace(0, |_| format!("clone to session {session}"));
+        // The clone is parsed again. The ingress port is there for parsers that read it.
+        let mut phv = Phv::new(self.program);
+        let port_field = self.program.standard.ingress_port;
+        let port = self.packet.phv.get_some(port_field);
+        phv.set_some(self.program, port_field, port);
+        let mut clone = Packet::new(phv, self.packet.frame.clone(), self.packet.passes);
+        clone.length = length;
+        let original = core::mem::replace(&mut self.packet, clone);
+        self.parse();
+        let mut clone = core::mem::replace(&mut self.packet, original);
+        clone.exit = false;
+        self.keep_fields(&mut clone.phv, list, Instance::IngressClone);
+        self.send_clone(session, clone);
+    }
+
+    /// Sets all metadata of a copy to 0 but the fields that it keeps and its type.
+    fn keep_fields(&self, phv: &mut Phv, list: Option<usize>, instance: Instance) {
+        let program = self.program;
+        phv.reset_metadata(program);
+        let elements = list.map_or(&[][..], |list| &program.field_lists[list].elements);
+        for element in elements {
+            if let crate::program::Data::Field(field) = element {
+                phv.values[*field] = self.packet.phv.values[*field].clone();
+            }
+        }
+        phv.set_some(program, program.standard.instance_type, instance as u64);
+    }
+
+    fn send_clone(&mut self, session: u32, clone: Packet) {
+        let Some(found) = self.state.sessions.get(&session).cloned() else {
+            return;
+        };
+        for replica in found.replicas {
+            let mut copy = clone.copy();
+            if let Some(most) = found.truncate {
+                copy.truncate = Some(most as usize);
+            }
+            self.replicate(copy, replica);
+        }
+    }
+
+    fn replicate(&mut self, mut copy: Packet, replica: Replica) {
+        let rid = self.program.standard.egress_rid;
+        copy.phv
+            .set_some(self.program, rid, replica.instance.into());
+        self.enqueue(Work::Egress(replica.port, copy));
+    }
+
+    fn send_digest(&mut self) {
+        if let Some(list) = self.packet.digest.take() {
+            let view = self.view(&[], &[]);
+            let elements = self.program.digests[list].elements.iter();
+            let values = elements.map(|element| view.data(element)).collect();
+            self.trace(0, |walk| {
+                format!("digest {}", walk.program.digests[list].name)
+            });
+            self.sink.digest(Digest { list, values });
+        }
+    }
+
+    /// The packet begins again with `frame`.
+    fn again(&mut self, list: usize, instance: Instance, frame: Rc<[u8]>, length: usize) {
+        let passes = self.packet.passes + 1;
+        if passes > MAX_PASSES {
+            return self.drop_packet(DropReason::TooManyPasses);
+        }
+        let mut packet = Packet::new(Phv::new(self.program), frame, passes);
+        packet.length = length;
+        self.keep_fields(&mut packet.phv, Some(list), instance);
+        let field = self.program.standard.packet_length;
+        packet.phv.set_some(self.program, field, length as u64);
+        self.enqueue(Work::Ingress(packet));
+    }
+
+    fn multicast(&mut self, group: u32) {
+        let replicas = self.state.groups.get(&group).cloned().unwrap_or_default();
+        self.trace(0, |_| {
+            format!("multicast group {group}: {} replicas", replicas.len())
+        });
+        if replicas.is_empty() {
+            return self.drop_packet(DropReason::EmptyGroup);
+        }
+        for replica in replicas {
+            let copy = self.packet.copy();
+            self.replicate(copy, replica);
+        }
+    }
+
+    fn egress(&mut self, port: u32) {
+        let program = self.program;
+        let standard = &program.standard;
+        let length = self.packet.length as u64;
+        let phv = &mut self.packet.phv;
+        phv.set_some(program, standard.egress_timestamp, self.now);
+        phv.set_some(program, standard.enq_timestamp, self.now);
+        phv.set_some(program, standard.egress_port, port.into());
+        // A value that is not the drop port, of which nothing is left in 9 bits.
+        phv.set_some(program, standard.egress_spec, DROP_PORT + 1);
+        phv.set_some(program, standard.packet_length, length);
+        self.trace(0, |_| format!("egress to port {port}"));
+        self.control(program.egress);
+        if let Some(reason) = self.packet.dead {
+            return self.drop_packet(reason);
+        }
+        self.packet.exit = false;
+        self.egress_clone();
+        if self.packet.phv.get_some(standard.egress_spec) == DROP_PORT {
+            return self.drop_packet(DropReason::Egress);
+        }
+        let frame = self.deparse();
+        if let Some(list) = self.packet.recirculate {
+            self.trace(0, |_| "recirculate".into());
+            let length = frame.len();
+            return self.again(list, Instance::Recirculated, frame.into(), length);
+        }
+        let priority = self.packet.phv.get_some(standard.priority) as u8;
+        self.trace(0, |_| format!("{} bytes leave at port {port}", frame.len()));
+        self.sink.transmit(Sent {
+            port,
+            frame,
+            priority,
+        });
+    }
+
+    fn egress_clone(&mut self) {
+        let Some((session, list)) = self.packet.clone.take() else {
+            return;
+        };
+        if self.packet.passes >= MAX_PASSES {
+            return self.drop_packet(DropReason::TooManyPasses);
+        }
+        self.trace(0, |_| format!("clone to session {session}"));
+        let mut clone = self.packet.copy();
+        clone.passes += 1;
+        self.keep_fields(&mut clone.phv, list, Instance::EgressClone);
+        self.send_clone(session, clone);
+    }
+}

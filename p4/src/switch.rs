@@ -1,0 +1,422 @@
+//! A switch that runs a program: packets in, packets out, and what the control plane may do.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use crate::canonical::{canonical, fits, fitting};
+use crate::count::Count;
+use crate::error::ControlError;
+use crate::hash::{Algorithm, Crc};
+use crate::int::Int;
+use crate::meter::MeterConfig;
+use crate::profile::Bound;
+use crate::program::{Match, Program, Table};
+use crate::run::sink::Sink;
+use crate::run::walk::Walk;
+use crate::state::{Replica, Session, State};
+use crate::table::{Does, Entry, Handle};
+
+type Result<T, E = ControlError> = core::result::Result<T, E>;
+
+/// The largest multicast group or clone session.
+const MAX_REPLICAS: usize = 1024;
+/// Multicast groups and clone sessions.
+const MAX_GROUPS: usize = 1 << 16;
+
+/// A switch that runs a program. It has no clock: each call that needs the time is given it, in
+/// microseconds since the switch began.
+#[derive(Debug)]
+pub struct Switch {
+    program: Program,
+    state: State,
+}
+
+impl Switch {
+    /// A switch with the entries that the program has. `seed` is that of the program's random
+    /// numbers.
+    pub fn new(program: Program, seed: u64) -> Self {
+        let state = State::new(&program, seed);
+        Self { program, state }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What the switch knows besides.
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Processes a frame that arrives at `port`, with all copies that are made of it.
+    pub fn receive<S: Sink>(&mut self, port: u32, frame: &[u8], now: u64, sink: &mut S) {
+        Walk::run(&self.program, &mut self.state, sink, (port, frame), now);
+    }
+
+    /// The index of a table by its name. Errors: none of this name.
+    pub fn table(&self, name: &str) -> Result<usize> {
+        let found = self
+            .program
+            .tables
+            .iter()
+            .position(|table| table.name == name);
+        found.ok_or_else(|| ControlError::Unknown(format!("table {name}")))
+    }
+
+    /// An action of a table by its name. Errors: none of this name.
+    pub fn action_of(&self, table: usize, name: &str) -> Result<usize> {
+        let mut actions = self.program.tables[table].actions.iter();
+        let found = actions.find(|id| self.program.actions[**id].name == name);
+        let unknown = || {
+            let table = &self.program.tables[table].name;
+            ControlError::Unknown(format!("action {name} of table {table}"))
+        };
+        found.copied().ok_or_else(unknown)
+    }
+
+    /// Adds an entry to a table. Errors: what does not fit the table, what is there, no room.
+    pub fn insert(&mut self, table: usize, entry: Entry) -> Result<Handle> {
+        let row = &self.program.tables[table];
+        if row.const_entries {
+            return Err(ControlError::Constant);
+        }
+        let entry = Entry {
+            key: canonical(&row.key, entry.key)?,
+            does: self.checked(row, entry.does)?,
+            ..entry
+        };
+        self.state.tables[table].insert(&row.key, entry, row.size)
+    }
+
+    /// Gives an entry another action. Errors: it is not there, what does not fit the table.
+    pub fn modify(&mut self, table: usize, handle: Handle, does: Does) -> Result<()> {
+        let row = &self.program.tables[table];
+        if row.const_entries {
+            return Err(ControlError::Constant);
+        }
+        let does = self.checked(row, does)?;
+        let entry = self.state.tables[table].get_mut(handle);
+        entry.ok_or(ControlError::NotFound)?.does = does;
+        Ok(())
+    }
+
+    /// Removes an entry. Errors: it is not there.
+    pub fn delete(&mut self, table: usize, handle: Handle) -> Result<Entry> {
+        let row = &self.program.tables[table];
+        if row.const_entries {
+            return Err(ControlError::Constant);
+        }
+        self.state.tables[table].remove(&row.key, handle)
+    }
+
+    /// The entry of exactly this key and priority. Errors: what does not fit the table.
+    pub fn find(&self, table: usize, key: Vec<Match>, priority: i32) -> Result<Option<Handle>> {
+        let row = &self.program.tables[table];
+        let key = canonical(&row.key, key)?;
+        Ok(self.state.tables[table].find(&row.key, &key, priority))
+    }
+
+    /// Sets what a table does where no entry matches; `None` is what the program says. Errors: the
+    /// program fixes it, what does not fit the table.
+    pub fn set_default(&mut self, table: usize, does: Option<Does>) -> Result<()> {
+        let row = &self.program.tables[table];
+        let original = row.default.clone();
+        let original = original.map(|(action, data)| Does::Action(action, data));
+        let does = match does {
+            Some(does) => Some(self.checked(row, does)?),
+            None => original.clone(),
+        };
+        if row.const_default && does != original {
+            return Err(ControlError::Constant);
+        }
+        self.state.tables[table].default = does;
+        Ok(())
+    }
+
+    /// Sets after how many microseconds without a packet an entry is idle; 0 is never. Errors: it
+    /// is not there, the table has no timeouts.
+    pub fn set_idle_timeout(&mut self, table: usize, handle: Handle, after: u64) -> Result<()> {
+        if !self.program.tables[table].timeout {
+            return Err(ControlError::Invalid("the table has no timeouts".into()));
+        }
+        let entry = self.state.tables[table].get_mut(handle);
+        entry.ok_or(ControlError::NotFound)?.idle_timeout = after;
+        Ok(())
+    }
+
+    /// The entries of a table, with their numbers.
+    pub fn entries(&self, table: usize) -> impl Iterator<Item = (Handle, &Entry)> {
+        self.state.tables[table].iter()
+    }
+
+    /// What a table does where no entry matches.
+    pub fn default_of(&self, table: usize) -> Option<&Does> {
+        self.state.tables[table].default.as_ref()
+    }
+
+    /// Whether entries of a table need a priority.
+    pub fn has_priorities(&self, table: usize) -> bool {
+        self.state.tables[table].has_priorities()
+    }
+
+    /// A counter of an array; `None` if there is none of this index.
+    pub fn counter(&self, counter: usize, index: usize) -> Option<Count> {
+        self.state.counters[counter].get(index)
+    }
+
+    /// A register; `None` if there is none of this index.
+    pub fn register(&self, register: usize, index: usize) -> Option<Int> {
+        self.state.registers[register].get(index)
+    }
+
+    /// The entries of a table that have been idle for their timeout at `now`.
+    pub fn idle(&self, table: usize, now: u64) -> impl Iterator<Item = Handle> {
+        let entries = self.state.tables[table].iter();
+        entries
+            .filter(move |(_, entry)| {
+                entry.idle_timeout > 0 && now.saturating_sub(entry.used) >= entry.idle_timeout
+            })
+            .map(|(handle, _)| handle)
+    }
+
+    /// What an entry does, with the values as wide as they are.
+    fn checked(&self, table: &Table, does: Does) -> Result<Does> {
+        match (does, table.profile) {
+            (Does::Action(action, data), None) => {
+                if !table.actions.contains(&action) {
+                    let what = format!("{} has no such action", table.name);
+                    return Err(ControlError::Invalid(what));
+                }
+                let data = fitting(&self.program.actions[action], data)?;
+                Ok(Does::Action(action, data))
+            }
+            (Does::Member(id), Some(profile)) => {
+                let members = self.state.profiles[profile].members();
+                members.get(&id).ok_or(ControlError::NotFound)?;
+                Ok(Does::Member(id))
+            }
+            (Does::Group(id), Some(profile)) => {
+                let groups = self.state.profiles[profile].groups();
+                groups.get(&id).ok_or(ControlError::NotFound)?;
+                Ok(Does::Group(id))
+            }
+            (Does::Action(..), Some(_)) => {
+                let what = "the entries of this table have members or groups";
+                Err(ControlError::Invalid(what.into()))
+            }
+            (Does::Member(_) | Does::Group(_), None) => {
+                let what = "the table has no action profile";
+                Err(ControlError::Invalid(what.into()))
+            }
+        }
+    }
+
+    /// The index of an action profile by its name. Errors: none of this name.
+    pub fn profile(&self, name: &str) -> Result<usize> {
+        let found = self
+            .program
+            .profiles
+            .iter()
+            .position(|profile| profile.name == name);
+        found.ok_or_else(|| ControlError::Unknown(format!("action profile {name}")))
+    }
+
+    /// Adds a member, or changes one. Errors: what does not fit, no room.
+    pub fn set_member(&mut self, profile: usize, id: u32, (action, data): Bound) -> Result<()> {
+        let mut tables = self.program.tables.iter();
+        let has = |table: &Table| {
+            table.profile == Some(profile)
+                && table.actions.iter().any(|other| {
+                    *other == action
+                        || self.program.actions[*other].name == self.program.actions[action].name
+                })
+        };
+        if !tables.any(has) {
+            let what = "no table of the action profile has this action";
+            return Err(ControlError::Invalid(what.into()));
+        }
+        let data = fitting(&self.program.actions[action], data)?;
+        let state = &mut self.state.profiles[profile];
+        if state.members().contains_key(&id) {
+            state.modify_member(id, (action, data))
+        } else {
+            state.insert_member(id, (action, data))
+        }
+    }
+
+    /// Removes a member. Errors: it is not there, a group or an entry has it.
+    pub fn delete_member(&mut self, profile: usize, id: u32) -> Result<()> {
+        if self.used(profile, &Does::Member(id)) {
+            return Err(ControlError::InUse);
+        }
+        self.state.profiles[profile].delete_member(id)
+    }
+
+    /// Adds or changes a group, of members and their weights. Errors: a member that is not there,
+    /// no selector, no room.
+    pub fn set_group(&mut self, profile: usize, id: u32, members: &[(u32, u32)]) -> Result<()> {
+        if self.program.profiles[profile].selector.is_none() {
+            let what = "the action profile has no selector";
+            return Err(ControlError::Invalid(what.into()));
+        }
+        self.state.profiles[profile].set_group(id, members)
+    }
+
+    /// Removes a group. Errors: it is not there, an entry has it.
+    pub fn delete_group(&mut self, profile: usize, id: u32) -> Result<()> {
+        if self.used(profile, &Does::Group(id)) {
+            return Err(ControlError::InUse);
+        }
+        self.state.profiles[profile].delete_group(id)
+    }
+
+    fn used(&self, profile: usize, does: &Does) -> bool {
+        let mut tables = self.program.tables.iter().zip(&self.state.tables);
+        tables.any(|(row, table)| {
+            row.profile == Some(profile) && table.iter().any(|(_, entry)| entry.does == *does)
+        })
+    }
+
+    /// Sets the copies of a multicast group; none removes it. Errors: number 0, too many.
+    pub fn set_multicast_group(&mut self, id: u32, replicas: Vec<Replica>) -> Result<()> {
+        if id == 0 {
+            return Err(ControlError::Invalid("group 0 means no multicast".into()));
+        }
+        if replicas.len() > MAX_REPLICAS || self.state.groups.len() >= MAX_GROUPS {
+            return Err(ControlError::Full);
+        }
+        if replicas.is_empty() {
+            drop(self.state.groups.remove(&id))
+        } else {
+            drop(self.state.groups.insert(id, replicas))
+        }
+        Ok(())
+    }
+
+    /// Sets where the clones of a session go; `None` removes it. Errors: too many.
+    pub fn set_clone_session(&mut self, id: u32, session: Option<Session>) -> Result<()> {
+        let Some(session) = session else {
+            self.state.sessions.remove(&id);
+            return Ok(());
+        };
+        if session.replicas.len() > MAX_REPLICAS || self.state.sessions.len() >= MAX_GROUPS {
+            return Err(ControlError::Full);
+        }
+        self.state.sessions.insert(id, session);
+        Ok(())
+    }
+
+    /// Adds a value to a value set, or removes it. `value` is as wide as all parts of the key.
+    /// Errors: a value that is wider, no room, what is not there.
+    pub fn set_parser_value(&mut self, set: usize, value: &[Int], there: bool) -> Result<()> {
+        let row = &self.program.value_sets[set];
+        let widths = self.value_set_widths(set);
+        if value.len() != widths.len() {
+            let what = format!("{} has {} values a member", row.name, widths.len());
+            return Err(ControlError::Invalid(what));
+        }
+        let mut bytes = Vec::new();
+        for (value, width) in value.iter().zip(widths) {
+            fits(value, width, &row.name)?.append_to(width, &mut bytes);
+        }
+        let values = &mut self.state.value_sets[set];
+        if !there {
+            return if values.remove(&bytes) {
+                Ok(())
+            } else {
+                Err(ControlError::NotFound)
+            };
+        }
+        if values.len() >= row.size {
+            return Err(ControlError::Full);
+        }
+        values.insert(bytes);
+        Ok(())
+    }
+
+    /// The widths of the parts of a value set, as the states that use it have them.
+    fn value_set_widths(&self, set: usize) -> Vec<u32> {
+        let mut states = self.program.states.iter();
+        let uses = |state: &&crate::program::State| {
+            let mut cases = state.cases.iter();
+            cases.any(|(case, _)| {
+                matches!(case, crate::program::SelectCase::Set(other, _) if *other == set)
+            })
+        };
+        match states.find(uses) {
+            Some(state) => state.key_widths.clone(),
+            None => alloc::vec![self.program.value_sets[set].width],
+        }
+    }
+
+    /// Sets a counter of an array. Errors: none of this index.
+    pub fn set_counter(&mut self, counter: usize, index: usize, count: Count) -> Result<()> {
+        let cell = self.state.counters[counter].cell(index);
+        *cell.ok_or(ControlError::NotFound)? = count;
+        Ok(())
+    }
+
+    /// Writes a register. Errors: none of this index, a value that is wider.
+    pub fn set_register(&mut self, register: usize, index: usize, value: &Int) -> Result<()> {
+        let row = &self.program.registers[register];
+        let value = fits(value, row.width, &row.name)?;
+        let cell = self.state.registers[register].cell(index);
+        *cell.ok_or(ControlError::NotFound)? = value;
+        Ok(())
+    }
+
+    /// Sets or removes the rates of a meter of an array. Errors: none of this index.
+    pub fn set_meter(
+        &mut self,
+        meter: usize,
+        index: usize,
+        config: Option<MeterConfig>,
+        now: u64,
+    ) -> Result<()> {
+        let cell = self.state.meters[meter].cell(index);
+        cell.ok_or(ControlError::NotFound)?.configure(config, now);
+        Ok(())
+    }
+
+    /// Sets or removes the rates of the direct meter of an entry. Errors: it is not there, the
+    /// table has no direct meter.
+    pub fn set_direct_meter(
+        &mut self,
+        table: usize,
+        handle: Handle,
+        config: Option<MeterConfig>,
+        now: u64,
+    ) -> Result<()> {
+        if self.program.tables[table].meter.is_none() {
+            return Err(ControlError::Invalid(
+                "the table has no direct meter".into(),
+            ));
+        }
+        let entry = self.state.tables[table].get_mut(handle);
+        entry
+            .ok_or(ControlError::NotFound)?
+            .meter
+            .configure(config, now);
+        Ok(())
+    }
+
+    /// Sets the parameters of a calculation with a custom CRC. Errors: another algorithm or width.
+    pub fn set_crc(&mut self, calculation: usize, crc: Crc) -> Result<()> {
+        match &mut self.state.algorithms[calculation] {
+            Algorithm::Crc(old) if old.width == crc.width => {
+                *old = crc;
+                Ok(())
+            }
+            Algorithm::Crc(_)
+            | Algorithm::Csum16
+            | Algorithm::Identity
+            | Algorithm::Xor16
+            | Algorithm::Xor32
+            | Algorithm::RoundRobin => {
+                let what = "the calculation has no CRC of this width";
+                Err(ControlError::Invalid(what.into()))
+            }
+        }
+    }
+}
