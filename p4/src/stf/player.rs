@@ -364,7 +364,7 @@ fn difference(wanted: &str, frame: &str) -> Option<String> {
     exact.then(|| format!("{} digits are too many", frame.len() - digits.len()))
 }
 
-/// What is called `name`, or the only one whose name ends so.
+/// What is called `name`, or the only one whose name ends so: in a whole part of it, or in any.
 fn named<'a>(
     all: impl Iterator<Item = (usize, &'a str)> + Clone,
     name: &str,
@@ -373,12 +373,15 @@ fn named<'a>(
     if let Some((index, _)) = all.clone().find(|(_, other)| *other == name) {
         return Ok(index);
     }
-    let mut like = all.filter(|(_, other)| other.ends_with(name));
-    match (like.next(), like.next()) {
-        (Some((index, _)), None) => Ok(index),
-        (Some(_), Some(_)) => Err(format!("several names of a {what} end in {name}")),
-        (None, _) => Err(format!("there is no {what} {name}")),
+    for end in [&*format!(".{name}"), name] {
+        let mut like = all.clone().filter(|(_, other)| other.ends_with(end));
+        match (like.next(), like.next()) {
+            (Some((index, _)), None) => return Ok(index),
+            (Some(_), Some(_)) => return Err(format!("{name} is the end of several names")),
+            (None, _) => {}
+        }
     }
+    Err(format!("there is no {what} {name}"))
 }
 
 /// The part of a key that a case calls `name`: by its name in P4 or by its field, whole or by its
