@@ -43,7 +43,7 @@ pub use hash::Crc;
 pub use int::Int;
 pub use json::LoadError;
 pub use meter::MeterConfig;
-pub use program::{Action, Field, KeyPart, Match, MatchKind, Program, Table};
+pub use program::{Action, Field, KeyPart, Match, MatchKind, Named, Program, Table};
 pub use run::sink::{Digest, DropReason, Sent, Sink};
 pub use state::{Replica, Session};
 pub use switch::Switch;

@@ -54,16 +54,6 @@ impl Switch {
         Walk::run(&self.program, &mut self.state, sink, (port, frame), now);
     }
 
-    /// The index of a table by its name. Errors: none of this name.
-    pub fn table(&self, name: &str) -> Result<usize> {
-        let found = self
-            .program
-            .tables
-            .iter()
-            .position(|table| table.name == name);
-        found.ok_or_else(|| ControlError::Unknown(format!("table {name}")))
-    }
-
     /// An action of a table by its name. Errors: none of this name.
     pub fn action_of(&self, table: usize, name: &str) -> Result<usize> {
         let mut actions = self.program.tables[table].actions.iter();
@@ -210,16 +200,6 @@ impl Switch {
                 Err(ControlError::Invalid(what.into()))
             }
         }
-    }
-
-    /// The index of an action profile by its name. Errors: none of this name.
-    pub fn profile(&self, name: &str) -> Result<usize> {
-        let found = self
-            .program
-            .profiles
-            .iter()
-            .position(|profile| profile.name == name);
-        found.ok_or_else(|| ControlError::Unknown(format!("action profile {name}")))
     }
 
     /// Adds a member, or changes one. Errors: what does not fit, no room.

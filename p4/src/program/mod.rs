@@ -373,3 +373,38 @@ pub struct Program {
     /// The fields of the architecture.
     pub standard: Standard,
 }
+
+/// What a program has under names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// A table.
+    Table,
+    /// An action profile, with or without a selector.
+    Profile,
+    /// An array of counters.
+    Counter,
+    /// An array of meters.
+    Meter,
+    /// An array of registers.
+    Register,
+    /// A value set of the parser.
+    ValueSet,
+    /// A hash or checksum.
+    Calculation,
+}
+
+impl Program {
+    /// The index of what is called `name`, as calls of a switch take it.
+    pub fn index(&self, kind: Named, name: &str) -> Option<usize> {
+        let array = |arrays: &[Array]| arrays.iter().position(|row| row.name == name);
+        match kind {
+            Named::Table => self.tables.iter().position(|row| row.name == name),
+            Named::Profile => self.profiles.iter().position(|row| row.name == name),
+            Named::Counter => array(&self.counters),
+            Named::Meter => array(&self.meters),
+            Named::Register => array(&self.registers),
+            Named::ValueSet => self.value_sets.iter().position(|row| row.name == name),
+            Named::Calculation => self.calculations.iter().position(|row| row.name == name),
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! What only a control plane fills: action profiles, meters, value sets, timeouts, digests.
+
+use std::fs;
+
+use bofuss_p4::{
+    ControlError, Crc, Digest, Does, DropReason, Entry, Int, Match, MeterConfig, Named, Program,
+    Sent, Sink, Switch,
+};
+
+#[derive(Default)]
+struct Outside {
+    sent: Vec<Sent>,
+    digests: Vec<Digest>,
+    drops: Vec<DropReason>,
+    steps: Vec<String>,
+}
+
+impl Sink for Outside {
+    fn transmit(&mut self, sent: Sent) {
+        self.sent.push(sent);
+    }
+
+    fn digest(&mut self, digest: Digest) {
+        self.digests.push(digest);
+    }
+
+    fn dropped(&mut self, reason: DropReason) {
+        self.drops.push(reason);
+    }
+
+    fn traces(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, _depth: usize, text: String) {
+        self.steps.push(text);
+    }
+}
+
+fn switch(name: &str) -> Switch {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let file = format!("{root}/../testdata/p4/{name}/{name}.json");
+    let json = fs::read(file).expect("the file is there");
+    Switch::new(Program::load(&json).expect("p4c wrote it"), 7)
+}
+
+fn index(switch: &Switch, kind: Named, name: &str) -> usize {
+    let found = switch.program().index(kind, name);
+    found.expect("the program has it")
+}
+
+fn small(value: i128) -> Int {
+    Int::Small(value)
+}
+
+/// What the field `v` of the program has in the frame that leaves, if one does.
+fn answer(switch: &mut Switch, op: u8, n: u8, now: u64) -> Option<u16> {
+    let mut outside = Outside::default();
+    switch.receive(0, &[op, n, 0, 0], now, &mut outside);
+    let sent = outside.sent.first()?;
+    Some(u16::from_be_bytes([sent.frame[2], sent.frame[3]]))
+}
+
+#[test]
+fn a_member_serves_all_its_entries_and_stays_while_it_is_used() {
+    let mut switch = switch("control_plane");
+    let table = index(&switch, Named::Table, "MyIngress.profiled");
+    let profile = index(&switch, Named::Profile, "MyIngress.profile");
+    let set = switch
+        .action_of(table, "MyIngress.set")
+        .expect("it is there");
+    let entry = |n| Entry::new(vec![Match::Exact(small(n))], 0, Does::Member(1));
+    assert_eq!(switch.insert(table, entry(5)), Err(ControlError::NotFound));
+    switch
+        .set_member(profile, 1, (set, vec![small(0x11)]))
+        .expect("room");
+    let handle = switch.insert(table, entry(5)).expect("room");
+    switch.insert(table, entry(6)).expect("room");
+    assert_eq!(switch.insert(table, entry(5)), Err(ControlError::Exists));
+    assert_eq!(answer(&mut switch, 1, 5, 0), Some(0x11));
+    switch
+        .set_member(profile, 1, (set, vec![small(0x12)]))
+        .expect("it is there");
+    assert_eq!(answer(&mut switch, 1, 6, 0), Some(0x12));
+    assert_eq!(answer(&mut switch, 1, 7, 0), Some(0));
+    assert_eq!(switch.delete_member(profile, 1), Err(ControlError::InUse));
+    switch.delete(table, handle).expect("it is there");
+    assert_eq!(answer(&mut switch, 1, 5, 0), Some(0));
+    let wide = switch.set_member(profile, 2, (set, vec![small(0x1_0000)]));
+    assert!(matches!(wide, Err(ControlError::Invalid(_))), "{wide:?}");
+    for id in 2..9 {
+        switch
+            .set_member(profile, id, (set, vec![small(0)]))
+            .expect("room for eight");
+    }
+    assert_eq!(
+        switch.set_member(profile, 9, (set, vec![small(0)])),
+        Err(ControlError::Full)
+    );
+}
+
+#[test]
+fn a_selector_spreads_packets_over_members_by_their_weights() {
+    let mut switch = switch("control_plane");
+    let table = index(&switch, Named::Table, "MyIngress.selected");
+    let profile = index(&switch, Named::Profile, "MyIngress.choice");
+    let set = switch
+        .action_of(table, "MyIngress.set")
+        .expect("it is there");
+    for id in 0..3 {
+        switch
+            .set_member(profile, id, (set, vec![small(i128::from(id) + 1)]))
+            .expect("room");
+    }
+    assert_eq!(
+        switch.set_group(profile, 1, &[(9, 1)]),
+        Err(ControlError::NotFound)
+    );
+    switch
+        .set_group(profile, 1, &[(2, 1), (0, 2), (1, 1)])
+        .expect("room");
+    let key = vec![Match::Exact(small(2))];
+    switch
+        .insert(table, Entry::new(key, 0, Does::Group(1)))
+        .expect("room");
+    // The hash is the field itself.
+    let answers: Vec<_> = (0..5).map(|n| answer(&mut switch, 2, n, 0)).collect();
+    assert_eq!(answers, [1, 1, 2, 3, 1].map(Some));
+    assert_eq!(switch.delete_group(profile, 1), Err(ControlError::InUse));
+    assert_eq!(switch.delete_member(profile, 1), Err(ControlError::InUse));
+    switch.set_group(profile, 1, &[]).expect("an empty group");
+    assert_eq!(answer(&mut switch, 2, 0, 0), Some(0));
+}
+
+#[test]
+fn meters_colour_packets_by_the_time_that_they_are_given() {
+    let mut switch = switch("control_plane");
+    let meter = index(&switch, Named::Meter, "MyIngress.m");
+    let config = |burst| MeterConfig {
+        committed_rate: 1,
+        committed_burst: burst,
+        peak_rate: 1,
+        peak_burst: 2 * burst,
+    };
+    assert_eq!(answer(&mut switch, 3, 1, 0), Some(0));
+    switch
+        .set_meter(meter, 1, Some(config(1)), 0)
+        .expect("it is there");
+    let colors = [0, 0, 0, 1_000_000].map(|now| answer(&mut switch, 3, 1, now));
+    assert_eq!(colors, [0, 1, 2, 0].map(Some));
+    assert_eq!(
+        switch.set_meter(meter, 4, None, 0),
+        Err(ControlError::NotFound)
+    );
+    // A direct meter counts bytes of the packets that hit its entry.
+    let table = index(&switch, Named::Table, "MyIngress.direct");
+    let metered = switch
+        .action_of(table, "MyIngress.metered")
+        .expect("it is there");
+    let entry = Entry::new(
+        vec![Match::Exact(small(1))],
+        0,
+        Does::Action(metered, vec![]),
+    );
+    let handle = switch.insert(table, entry).expect("room");
+    assert_eq!(answer(&mut switch, 4, 1, 0), Some(0));
+    switch
+        .set_direct_meter(table, handle, Some(config(4)), 0)
+        .expect("it is there");
+    let colors = [0, 0, 0].map(|now| answer(&mut switch, 4, 1, now));
+    assert_eq!(colors, [0, 1, 2].map(Some));
+}
+
+#[test]
+fn entries_without_packets_become_idle() {
+    let mut switch = switch("control_plane");
+    let table = index(&switch, Named::Table, "MyIngress.direct");
+    let metered = switch
+        .action_of(table, "MyIngress.metered")
+        .expect("it is there");
+    let entry = Entry::new(
+        vec![Match::Exact(small(1))],
+        0,
+        Does::Action(metered, vec![]),
+    );
+    let handle = switch.insert(table, entry).expect("room");
+    assert_eq!(switch.idle(table, 1 << 40).count(), 0);
+    switch
+        .set_idle_timeout(table, handle, 100)
+        .expect("the table has timeouts");
+    answer(&mut switch, 4, 1, 50);
+    assert_eq!(switch.idle(table, 149).count(), 0);
+    assert_eq!(switch.idle(table, 150).collect::<Vec<_>>(), [handle]);
+}
+
+#[test]
+fn value_sets_decide_in_the_parser_once_they_are_filled() {
+    let mut switch = switch("control_plane");
+    let set = index(&switch, Named::ValueSet, "MyParser.special");
+    assert_eq!(answer(&mut switch, 0, 9, 0), Some(0));
+    switch
+        .set_parser_value(set, &[small(9)], true)
+        .expect("room");
+    assert_eq!(answer(&mut switch, 0, 9, 0), None);
+    assert_eq!(answer(&mut switch, 0, 8, 0), Some(0));
+    let wide = switch.set_parser_value(set, &[small(256)], true);
+    assert!(matches!(wide, Err(ControlError::Invalid(_))), "{wide:?}");
+    switch
+        .set_parser_value(set, &[small(9)], false)
+        .expect("it is there");
+    assert_eq!(answer(&mut switch, 0, 9, 0), Some(0));
+    for value in 0..4 {
+        switch
+            .set_parser_value(set, &[small(value)], true)
+            .expect("room for four");
+    }
+    assert_eq!(
+        switch.set_parser_value(set, &[small(5)], true),
+        Err(ControlError::Full)
+    );
+}
+
+#[test]
+fn digests_random_numbers_and_their_seed() {
+    let mut outside = Outside::default();
+    let mut switch_a = switch("control_plane");
+    switch_a.receive(0, &[5, 3, 0xab, 0xcd], 0, &mut outside);
+    assert_eq!(outside.digests[0].values, [small(3), small(0xabcd)]);
+    let mut switch_b = switch("control_plane");
+    let numbers = |switch: &mut Switch| -> Vec<_> {
+        (0..50)
+            .map(|n| answer(switch, 6, n, 0).expect("it leaves"))
+            .collect()
+    };
+    let first = numbers(&mut switch_a);
+    assert_eq!(first, numbers(&mut switch_b));
+    assert!(first.iter().all(|number| (10..=20).contains(number)));
+    assert!(first.contains(&10) && first.contains(&20), "{first:?}");
+}
+
+#[test]
+fn a_custom_crc_can_be_set_and_others_not_by_width() {
+    let mut switch = switch("hashes");
+    let custom = switch.program().tables.len();
+    assert!(custom > 0);
+    let crc = Crc {
+        width: 32,
+        polynomial: 0x1edc_6f41,
+        initial: 0xffff_ffff,
+        xor_out: 0xffff_ffff,
+        reflect_in: true,
+        reflect_out: true,
+    };
+    let calculations = switch.program().index(Named::Calculation, "calc_5");
+    let custom = calculations.expect("p4c numbers them");
+    switch
+        .set_crc(custom, crc.clone())
+        .expect("a CRC of 32 bits");
+    let mut outside = Outside::default();
+    let mut frame = b"\x06123456789".to_vec();
+    frame.extend([0; 4]);
+    switch.receive(0, &frame, 0, &mut outside);
+    // CRC-32C.
+    assert_eq!(outside.sent[0].frame[10..], 0xe306_9283_u32.to_be_bytes());
+    let wrong = switch.set_crc(custom, Crc { width: 16, ..crc });
+    assert!(matches!(wrong, Err(ControlError::Invalid(_))), "{wrong:?}");
+}
+
+#[test]
+fn what_the_program_fixes_is_not_changed() {
+    let mut switch = switch("matches");
+    let table = index(&switch, Named::Table, "MyIngress.const_t");
+    let set = switch
+        .action_of(table, "MyIngress.set")
+        .expect("it is there");
+    let entry = Entry::new(vec![Match::Any], 1, Does::Action(set, vec![small(1)]));
+    assert_eq!(switch.insert(table, entry), Err(ControlError::Constant));
+    let first = switch
+        .entries(table)
+        .next()
+        .expect("the program has entries")
+        .0;
+    assert_eq!(
+        switch.delete(table, first).err(),
+        Some(ControlError::Constant)
+    );
+    let does = Does::Action(set, vec![small(1)]);
+    assert_eq!(
+        switch.set_default(table, Some(does)),
+        Err(ControlError::Constant)
+    );
+}
+
+#[test]
+fn a_trace_has_the_states_the_near_misses_and_the_values_that_decided() {
+    let mut switch = switch("matches");
+    let table = index(&switch, Named::Table, "MyIngress.exact_t");
+    let set = switch
+        .action_of(table, "MyIngress.set")
+        .expect("it is there");
+    let key = vec![Match::Exact(small(1)), Match::Exact(small(0x203))];
+    let entry = Entry::new(key, 0, Does::Action(set, vec![small(0x10)]));
+    switch.insert(table, entry).expect("room");
+    let mut outside = Outside::default();
+    switch.receive(0, &[0, 1, 2, 4, 0], 0, &mut outside);
+    let has = |text: &str| {
+        let found = outside.steps.iter().any(|step| step.contains(text));
+        assert!(found, "{text} is not in {:#?}", outside.steps);
+    };
+    has("parser state start");
+    has("extract h (5 bytes)");
+    has("is true: h.op (0x0) == 0x0");
+    has("table MyIngress.exact_t: hdr.h.k=0x1 hdr.h.w=0x204 misses: MyIngress.miss()");
+    has("nearest: entry 0 differs in hdr.h.w only");
+    has("5 bytes leave at port 1");
+}
