@@ -10,6 +10,7 @@ use core::fmt;
 use serde_json::{Map, Value};
 
 use crate::int::Int;
+use crate::number::number;
 
 /// The bytes of the largest program that is read.
 pub const MAX_BYTES: usize = 32 << 20;
@@ -168,8 +169,12 @@ impl<'a> Node<'a> {
         Ok(found.map(|value| self.at(value, Step::Key(key))))
     }
 
-    /// The elements of a list. Errors: no list.
+    /// The elements of a list. An object without members is one without elements: p4c writes some
+    /// so. Errors: no list.
     pub fn items(&self) -> Result<Vec<Self>> {
+        if self.value.as_object().is_some_and(Map::is_empty) {
+            return Ok(Vec::new());
+        }
         let list = self.value.as_array();
         let list = list.ok_or_else(|| self.error("is not a list"))?;
         let nodes = list.iter().enumerate();
@@ -230,6 +235,19 @@ impl<'a> Node<'a> {
             Some(number) if number <= most => Ok(number),
             Some(_) | None => self.refuse(format!("is not a number from 0 to {most}")),
         }
+    }
+
+    /// A number: of JSON, or a text as people write it. Errors: any other value.
+    pub fn value(&self) -> Result<Int> {
+        if let Some(number) = self.value.as_u64() {
+            return Ok(Int::from(number));
+        }
+        number(self.text()?).map_err(|what| self.error(what))
+    }
+
+    /// Whether it is a list.
+    pub fn is_list(&self) -> bool {
+        self.value.is_array()
     }
 
     /// A number in hexadecimal, as `0x1f` or `-0x1f`, of at most `bits` bits. Errors: any other

@@ -22,12 +22,14 @@ extern crate alloc;
 
 mod canonical;
 mod count;
+mod entries;
 mod error;
 mod hash;
 mod int;
 mod json;
 mod load;
 mod meter;
+mod number;
 mod profile;
 mod program;
 mod run;

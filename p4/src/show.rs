@@ -5,9 +5,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::int::Int;
-use crate::program::{Comparison, Cond, Data, HeaderRef, Operator, Program, Table, UnionRef};
+use crate::program::{
+    Comparison, Cond, Data, HeaderRef, Match, Operator, Program, Table, UnionRef,
+};
 use crate::run::phv::Phv;
-use crate::table::TableState;
+use crate::table::{Does, Entry, TableState};
 
 /// A condition with the values of its fields.
 pub fn cond(program: &Program, phv: &Phv, cond: &Cond) -> String {
@@ -33,22 +35,75 @@ pub fn key(table: &Table, values: &[Int]) -> String {
     parts.join(" ")
 }
 
-/// The entry that fails to match in the fewest parts of its key, and in which. `None` if all parts
-/// of all entries fail, or the table is empty.
+/// The entry that comes nearest to matching, and in what it differs: in as few parts of the key as
+/// can be, and there in as low bits. `None` if there are no entries.
 pub fn near_miss(table: &Table, state: &TableState, values: &[Int]) -> Option<String> {
-    let wrong = |entry: &crate::table::Entry| -> Vec<&str> {
+    let distance = |entry: &Entry| {
         let parts = table.key.iter().zip(&entry.key).zip(values);
-        parts
-            .filter(|((part, wanted), value)| !wanted.matches(value, part.width))
-            .map(|((part, _), _)| &*part.name)
-            .collect()
+        let wrong = parts.filter(|((part, wanted), value)| !wanted.matches(value, part.width));
+        let bits = wrong.map(|((part, wanted), value)| {
+            let (wanted, mask) = wanted.value_and_mask(part.width);
+            wanted.xor(value).and(&mask).bits()
+        });
+        bits.fold((0_usize, 0), |(count, all), bits| (count + 1, all + bits))
     };
-    let all = state.iter().map(|(handle, entry)| (handle, wrong(entry)));
-    let (handle, wrong) = all.min_by_key(|(_, wrong)| wrong.len())?;
-    (wrong.len() < table.key.len()).then(|| {
-        let names = wrong.join(" and ");
-        format!("nearest: entry {handle} differs in {names} only")
-    })
+    let (handle, entry) = state.iter().min_by_key(|(_, entry)| distance(entry))?;
+    let parts = table.key.iter().zip(&entry.key).zip(values);
+    let wrong = parts.filter(|((part, wanted), value)| !wanted.matches(value, part.width));
+    let wrong: Vec<String> = wrong
+        .map(|((part, wanted), _)| format!("{}={}", part.name, matched(wanted)))
+        .collect();
+    Some(format!(
+        "nearest: entry {handle}, which wants {}",
+        wrong.join(" and ")
+    ))
+}
+
+/// A table with its entries, a line each.
+pub fn table(program: &Program, table: usize, state: &TableState) -> String {
+    let row = &program.tables[table];
+    let key = row.key.iter();
+    let key: Vec<String> = key
+        .map(|part| format!("{}: {}", part.name, part.kind.name()))
+        .collect();
+    let mut text = format!("table {} ({})\n", row.name, key.join(", "));
+    for (handle, entry) in state.iter() {
+        let parts = row.key.iter().zip(&entry.key);
+        let parts: Vec<String> = parts
+            .map(|(part, wanted)| format!("{}={}", part.name, matched(wanted)))
+            .collect();
+        text.push_str(&format!("  {handle}: {}", parts.join(" ")));
+        if state.has_priorities() {
+            text.push_str(&format!(" priority={}", entry.priority));
+        }
+        let packets = entry.count.packets;
+        text.push_str(&format!(
+            " {} packets={packets}\n",
+            does(program, &entry.does)
+        ));
+    }
+    if let Some(default) = &state.default {
+        text.push_str(&format!("  default: {}\n", does(program, default)));
+    }
+    text
+}
+
+fn does(program: &Program, does: &Does) -> String {
+    match does {
+        Does::Action(id, data) => action(program, *id, data),
+        Does::Member(id) => format!("member {id}"),
+        Does::Group(id) => format!("group {id}"),
+    }
+}
+
+fn matched(wanted: &Match) -> String {
+    match wanted {
+        Match::Exact(value) => format!("{value}"),
+        Match::Lpm(value, length) => format!("{value}/{length}"),
+        Match::Ternary(value, mask) => format!("{value}&&&{mask}"),
+        Match::Range(low, high) => format!("{low}..{high}"),
+        Match::Any => "*".into(),
+    }
 }
 
 /// Bytes in hexadecimal.

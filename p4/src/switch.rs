@@ -1,6 +1,7 @@
 //! A switch that runs a program: packets in, packets out, and what the control plane may do.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::canonical::{canonical, fits, fitting};
@@ -138,6 +139,15 @@ impl Switch {
     /// The entries of a table, with their numbers.
     pub fn entries(&self, table: usize) -> impl Iterator<Item = (Handle, &Entry)> {
         self.state.tables[table].iter()
+    }
+
+    /// All tables that have a key, with their entries, as text.
+    pub fn show_entries(&self) -> String {
+        let rows = self.program.tables.iter().enumerate();
+        let with_keys = rows.filter(|(_, row)| !row.key.is_empty());
+        let texts =
+            with_keys.map(|(id, _)| crate::show::table(&self.program, id, &self.state.tables[id]));
+        texts.collect()
     }
 
     /// What a table does where no entry matches.

@@ -311,6 +311,52 @@ fn a_trace_has_the_states_the_near_misses_and_the_values_that_decided() {
     has("extract h (5 bytes)");
     has("is true: h.op (0x0) == 0x0");
     has("table MyIngress.exact_t: hdr.h.k=0x1 hdr.h.w=0x204 misses: MyIngress.miss()");
-    has("nearest: entry 0 differs in hdr.h.w only");
+    has("nearest: entry 0, which wants hdr.h.w=0x203");
     has("5 bytes leave at port 1");
+}
+
+#[test]
+fn runtime_files_of_the_tutorials_fill_tables_groups_and_sessions() {
+    let mut switch = switch("matches");
+    let file = br#"{"target": "bmv2", "table_entries": [
+        {"table": "MyIngress.lpm_t", "match": {"hdr.h.w": ["0x1200", 8]},
+         "action_name": "MyIngress.set", "action_params": {"v": 1}},
+        {"table": "MyIngress.exact_t", "match": {"hdr.h.k": 1, "hdr.h.w": [5]},
+         "action_name": "MyIngress.set", "action_params": {"v": "0x12"}},
+        {"table": "MyIngress.ternary_t", "match": {"hdr.h.k": [1, 15]}, "priority": 3,
+         "action_name": "MyIngress.miss", "action_params": {}},
+        {"table": "MyIngress.range_t", "match": {"hdr.h.w": [5, 9], "hdr.h.k": 1}, "priority": 3,
+         "action_name": "MyIngress.miss"},
+        {"table": "MyIngress.lpm_t", "default_action": true,
+         "action_name": "MyIngress.set", "action_params": {"v": 9}}],
+      "multicast_group_entries": [
+        {"multicast_group_id": 1, "replicas": [{"egress_port": 2, "instance": 1}]}],
+      "clone_session_entries": [
+        {"clone_session_id": 5, "replicas": [{"egress_port": 2}], "packet_length_bytes": 64}]}"#;
+    switch.load_entries(file).expect("the file is right");
+    let text = switch.show_entries();
+    let has = |line: &str| assert!(text.contains(line), "{line} is not in {text}");
+    has("table MyIngress.lpm_t (hdr.h.w: lpm)\n  0: hdr.h.w=0x1200/8 MyIngress.set(v=0x1)");
+    has("default: MyIngress.set(v=0x9)");
+    has("0: hdr.h.k=0x1 hdr.h.w=0x5 MyIngress.set(v=0x12)");
+    has("0: hdr.h.k=0x1&&&0xf hdr.h.w=0x0&&&0x0 priority=3 MyIngress.miss()");
+    has("0: hdr.h.w=0x5..0x9 hdr.h.k=0x1 priority=3 MyIngress.miss()");
+    let wrong = |file: &str| {
+        let mut switch = self::switch("matches");
+        let error = switch
+            .load_entries(file.as_bytes())
+            .expect_err("the file is wrong");
+        error.to_string()
+    };
+    assert_eq!(
+        wrong(r#"{"table_entries": [{"table": "x"}]}"#),
+        "/table_entries/0/table: the program has no such table"
+    );
+    assert_eq!(
+        wrong(
+            r#"{"table_entries": [{"table": "MyIngress.lpm_t", "action_name": "MyIngress.set",
+            "action_params": {"v": 300}, "match": {"hdr.h.w": ["0x1200", 8]}}]}"#
+        ),
+        "/table_entries/0: 0x12c has more than the 8 bits of v"
+    );
 }

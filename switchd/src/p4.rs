@@ -1,12 +1,15 @@
-//! `bofuss p4`: runs P4 programs, as p4c compiles them, on test cases.
+//! `bofuss p4`: runs P4 programs, as p4c compiles them, on test cases and on single packets.
 
 use std::path::{Path, PathBuf};
 
 use bofuss_channel::read_input;
-use bofuss_p4::{Program, stf};
+use bofuss_p4::{Program, Sent, Sink, Switch, stf};
 
 use crate::error::{Error, Result, context};
 use crate::output::print;
+
+/// The longest trace: that of a packet which becomes many.
+const MAX_TRACE_BYTES: usize = 16 << 20;
 
 /// The commands for P4 programs.
 #[derive(clap::Subcommand)]
@@ -20,6 +23,73 @@ pub enum P4Command {
         #[arg(required = true, value_name = "CASE")]
         cases: Vec<PathBuf>,
     },
+    /// Print the tables of a program with their entries: those of the program, and those of a file.
+    Entries {
+        #[command(flatten)]
+        source: Source,
+    },
+    /// Explain what a program does with a packet: parser states, table hits and near misses, and
+    /// the values that decided.
+    Trace {
+        #[command(flatten)]
+        source: Source,
+        /// The port at which the packet arrives.
+        port: u32,
+        /// The packet, in hexadecimal.
+        #[arg(required = true, value_name = "HEX")]
+        packet: Vec<String>,
+    },
+}
+
+/// A program and its entries.
+#[derive(clap::Args)]
+pub struct Source {
+    /// The program: the JSON that `p4c-bm2-ss` writes.
+    program: PathBuf,
+    /// Entries, multicast groups and clone sessions: JSON, in the form of the P4 tutorials' runtime
+    /// files.
+    #[arg(long, value_name = "FILE")]
+    entries: Option<PathBuf>,
+}
+
+impl Source {
+    /// The switch that they describe. Errors: what is wrong with them, and where.
+    fn switch(&self) -> Result<Switch> {
+        let mut switch = Switch::new(load(&self.program)?, 1);
+        if let Some(file) = &self.entries {
+            let name = file.display();
+            let text = read_input(file).map_err(context(&name))?;
+            let loaded = switch.load_entries(text.as_bytes());
+            loaded.map_err(|error| context(&name)(error.to_string()).into_usage())?;
+        }
+        Ok(switch)
+    }
+}
+
+/// Writes what becomes of a packet as lines.
+#[derive(Default)]
+struct Explained(String);
+
+impl Sink for Explained {
+    fn transmit(&mut self, sent: Sent) {
+        let bytes: String = sent
+            .frame
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        self.step(1, bytes);
+    }
+
+    fn traces(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, depth: usize, text: String) {
+        if self.0.len() < MAX_TRACE_BYTES {
+            self.0
+                .push_str(&format!("{:width$}{text}\n", "", width = 2 * depth));
+        }
+    }
 }
 
 impl P4Command {
@@ -36,8 +106,32 @@ impl P4Command {
                     _ => Err(format!("{failed} of {} cases failed", cases.len()).into()),
                 }
             }
+            Self::Entries { source } => print(&source.switch()?.show_entries()),
+            Self::Trace {
+                source,
+                port,
+                packet,
+            } => {
+                let mut switch = source.switch()?;
+                let frame = bytes(&packet.concat())?;
+                let mut explained = Explained::default();
+                switch.receive(*port, &frame, 0, &mut explained);
+                print(&explained.0)
+            }
         }
     }
+}
+
+/// The bytes that digits in hexadecimal are. Errors: other digits, half a byte.
+fn bytes(digits: &str) -> Result<Vec<u8>> {
+    let digits: String = digits.split_whitespace().collect();
+    let wrong = || Error::from("a packet is whole bytes in hexadecimal").into_usage();
+    if !digits.is_ascii() || !digits.len().is_multiple_of(2) {
+        return Err(wrong());
+    }
+    let pairs = (0..digits.len()).step_by(2);
+    let bytes = pairs.map(|at| u8::from_str_radix(&digits[at..at + 2], 16));
+    bytes.collect::<Result<_, _>>().map_err(|_| wrong())
 }
 
 /// Reads a program. Errors: what is wrong with it, and where.

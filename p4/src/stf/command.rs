@@ -5,8 +5,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::value::number;
 use crate::int::Int;
+use crate::number::number;
 
 /// A call of an action: its name, and its arguments by name.
 pub struct Call {

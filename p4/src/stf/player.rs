@@ -8,10 +8,11 @@ use alloc::vec::Vec;
 
 use super::command::{Add, Call, Command, Indexed, Sign};
 use super::outcome::{Difference, Outcome};
-use super::value::{matched, number, unsaid};
+use super::value::{matched, unsaid};
 use crate::count::Count;
 use crate::error::ControlError;
 use crate::int::Int;
+use crate::number::number;
 use crate::program::Program;
 use crate::run::sink::{Sent, Sink};
 use crate::state::{Replica, Session};

@@ -1,53 +1,17 @@
-//! Reads numbers, prefixes, masks and ranges as test cases and tables of entries have them.
+//! Reads prefixes, masks and ranges as test cases have them.
 
 use alloc::format;
 use alloc::string::String;
 
 use crate::int::Int;
+use crate::number::{BASES, number};
 use crate::program::{KeyPart, Match, MatchKind};
-
-/// The digits of the longest number.
-const MAX_DIGITS: usize = 1 << 14;
-
-/// A base by its prefix: the prefix, the base, and the bits of a digit.
-const BASES: [(&str, u32, u32); 3] = [("0x", 16, 4), ("0b", 2, 1), ("0o", 8, 3)];
-
-/// A number: in decimal, or after `0x`, `0b` or `0o`; an address of Ethernet or of IPv4.
-pub fn number(text: &str) -> Result<Int, String> {
-    let wrong = || format!("{text} is not a number");
-    if text.len() > MAX_DIGITS {
-        return Err(wrong());
-    }
-    let lower = text.to_ascii_lowercase();
-    for (prefix, radix, _) in BASES {
-        if let Some(digits) = lower.strip_prefix(prefix) {
-            return Int::from_digits(digits, radix).ok_or_else(wrong);
-        }
-    }
-    if let Some(digits) = lower.strip_prefix('-') {
-        return Ok(Int::ZERO.sub(&number(digits)?));
-    }
-    let separated = |separator: char, radix: u32, count: usize| {
-        let parts = lower.split(separator);
-        (parts.clone().count() == count).then(|| {
-            parts
-                .map(|part| u8::from_str_radix(part, radix))
-                .collect::<Result<alloc::vec::Vec<_>, _>>()
-        })
-    };
-    if let Some(bytes) = separated(':', 16, 6).or_else(|| separated('.', 10, 4)) {
-        return bytes
-            .map(|bytes| Int::from_bytes(&bytes))
-            .map_err(|_| wrong());
-    }
-    Int::from_digits(&lower, 10).ok_or_else(wrong)
-}
 
 /// A number of which some digits are stars: the value and the mask.
 fn starred(text: &str) -> Result<(Int, Int), String> {
     let lower = text.to_ascii_lowercase();
-    let base = BASES.iter().find(|(prefix, ..)| lower.starts_with(prefix));
-    let Some((prefix, radix, bits)) = base else {
+    let base = BASES.iter().find(|(prefix, _)| lower.starts_with(prefix));
+    let Some((prefix, radix)) = base else {
         return Err(format!("{text} has stars, and no base"));
     };
     let digits = &lower[prefix.len()..];
@@ -58,7 +22,6 @@ fn starred(text: &str) -> Result<(Int, Int), String> {
         .map(|c| if c == '*' { '0' } else { highest })
         .collect();
     let wrong = || format!("{text} is not a number");
-    let _ = bits;
     let value = Int::from_digits(&value, *radix).ok_or_else(wrong)?;
     Ok((value, Int::from_digits(&mask, *radix).ok_or_else(wrong)?))
 }

@@ -1,0 +1,157 @@
+//! Reads entries, multicast groups and clone sessions from a file in the form of the P4 tutorials.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+
+use crate::int::Int;
+use crate::json::{self, Node, Result};
+use crate::program::{KeyPart, Match, MatchKind, Named};
+use crate::state::{Replica, Session};
+use crate::switch::Switch;
+use crate::table::{Does, Entry};
+
+impl Switch {
+    /// Adds what a runtime file of the P4 tutorials has: `table_entries`,
+    /// `multicast_group_entries` and `clone_session_entries`. Names are those of P4Info, which the
+    /// compiled program has, too.
+    ///
+    /// Errors: the first thing that is wrong, with its place; what is before it has been added.
+    pub fn load_entries(&mut self, bytes: &[u8]) -> Result<()> {
+        let document = json::parse(bytes)?;
+        let root = Node::root(&document);
+        for node in root.list("table_entries")? {
+            self.load_entry(&node)?;
+        }
+        for node in root.list("multicast_group_entries")? {
+            let id = small(&node.get("multicast_group_id")?)?;
+            let set = self.set_multicast_group(id, replicas(&node)?);
+            set.map_err(|error| node.error(error.to_string()))?;
+        }
+        for node in root.list("clone_session_entries")? {
+            let id = small(&node.get("clone_session_id")?)?;
+            let truncate = match node.find("packet_length_bytes")? {
+                Some(bytes) => Some(small(&bytes)?).filter(|bytes| *bytes > 0),
+                None => None,
+            };
+            let session = Session {
+                replicas: replicas(&node)?,
+                truncate,
+            };
+            let set = self.set_clone_session(id, Some(session));
+            set.map_err(|error| node.error(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn load_entry(&mut self, node: &Node<'_>) -> Result<()> {
+        let name = node.get("table")?;
+        let Some(table) = self.program().index(Named::Table, name.text()?) else {
+            return name.refuse("the program has no such table");
+        };
+        let does = self.load_action(table, node)?;
+        let default = match node.find("default_action")? {
+            Some(default) => default.boolean()?,
+            None => false,
+        };
+        let done = if default {
+            self.set_default(table, Some(does))
+        } else {
+            let priority = match node.find("priority")? {
+                Some(priority) => priority.number(i32::MAX as u64)? as i32,
+                None => 0,
+            };
+            let parts = &self.program().tables[table].key;
+            let entry = Entry::new(load_key(parts, node)?, priority, does);
+            self.insert(table, entry).map(drop)
+        };
+        done.map_err(|error| node.error(error.to_string()))
+    }
+
+    fn load_action(&self, table: usize, node: &Node<'_>) -> Result<Does> {
+        let name = node.get("action_name")?;
+        let action = self.action_of(table, name.text()?);
+        let action = action.map_err(|error| name.error(error.to_string()))?;
+        let parameters = &self.program().actions[action].parameters;
+        let mut said = members(node, "action_params")?;
+        let mut data = Vec::new();
+        for (parameter, _) in parameters {
+            match said.remove(&**parameter) {
+                Some(value) => data.push(value.value()?),
+                None => return node.refuse(format!("has no action parameter {parameter}")),
+            }
+        }
+        match said.values().next() {
+            Some(other) => other.refuse("is no parameter of the action"),
+            None => Ok(Does::Action(action, data)),
+        }
+    }
+}
+
+/// The members of an object within another, none if it is missing.
+fn members<'a>(node: &Node<'a>, key: &'static str) -> Result<HashMap<&'a str, Node<'a>>> {
+    match node.find(key)? {
+        Some(object) => Ok(object.members()?.into_iter().collect()),
+        None => Ok(HashMap::new()),
+    }
+}
+
+fn load_key(parts: &[KeyPart], node: &Node<'_>) -> Result<Vec<Match>> {
+    let mut said = members(node, "match")?;
+    let mut key = Vec::new();
+    for part in parts {
+        key.push(match said.remove(&*part.name) {
+            Some(value) => load_match(part, &value)?,
+            None if matches!(part.kind, MatchKind::Exact | MatchKind::Valid) => {
+                return node.refuse(format!("has no match for {}", part.name));
+            }
+            None => Match::Any,
+        });
+    }
+    match said.values().next() {
+        Some(other) => other.refuse("is no key of the table"),
+        None => Ok(key),
+    }
+}
+
+/// A value, which may be in a list; or a list of two, whose meaning depends on the kind of match.
+fn load_match(part: &KeyPart, node: &Node<'_>) -> Result<Match> {
+    if !node.is_list() {
+        return Ok(Match::Exact(node.value()?));
+    }
+    if let [only] = &node.items()?[..] {
+        return Ok(Match::Exact(only.value()?));
+    }
+    let [first, second] = node.tuple()?;
+    let (low, high): (Int, Int) = (first.value()?, second.value()?);
+    Ok(match part.kind {
+        MatchKind::Lpm => Match::Lpm(low, small(&second)?),
+        MatchKind::Ternary | MatchKind::Optional => Match::Ternary(low, high),
+        MatchKind::Range => Match::Range(low, high),
+        MatchKind::Exact | MatchKind::Valid => {
+            let kind: String = part.kind.name().into();
+            return node.refuse(format!("has two values, and is matched as {kind}"));
+        }
+    })
+}
+
+fn small(node: &Node<'_>) -> Result<u32> {
+    node.number(u64::from(u32::MAX)).map(|number| number as u32)
+}
+
+fn replicas(node: &Node<'_>) -> Result<Vec<Replica>> {
+    let mut replicas = Vec::new();
+    for replica in node.list("replicas")? {
+        let instance = match replica.find("instance")? {
+            Some(instance) => instance.number(u64::from(u16::MAX))? as u16,
+            None => 0,
+        };
+        replicas.push(Replica {
+            port: small(&replica.get("egress_port")?)?,
+            instance,
+        });
+    }
+    Ok(replicas)
+}

@@ -1,0 +1,43 @@
+//! Reads numbers as people write them: decimal, with a prefix, and addresses.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::int::Int;
+
+/// The digits of the longest number.
+const MAX_DIGITS: usize = 1 << 14;
+
+/// The bases, by their prefixes.
+pub const BASES: [(&str, u32); 3] = [("0x", 16), ("0b", 2), ("0o", 8)];
+
+/// A number: in decimal, or after `0x`, `0b` or `0o`; an address of Ethernet or of IPv4.
+pub fn number(text: &str) -> Result<Int, String> {
+    let wrong = || format!("{text} is not a number");
+    if text.len() > MAX_DIGITS {
+        return Err(wrong());
+    }
+    let lower = text.to_ascii_lowercase();
+    for (prefix, radix) in BASES {
+        if let Some(digits) = lower.strip_prefix(prefix) {
+            return Int::from_digits(digits, radix).ok_or_else(wrong);
+        }
+    }
+    if let Some(digits) = lower.strip_prefix('-') {
+        return Ok(Int::ZERO.sub(&number(digits)?));
+    }
+    let separated = |separator: char, radix: u32, count: usize| {
+        let parts = lower.split(separator);
+        (parts.clone().count() == count).then(|| {
+            parts
+                .map(|part| u8::from_str_radix(part, radix))
+                .collect::<Result<alloc::vec::Vec<_>, _>>()
+        })
+    };
+    if let Some(bytes) = separated(':', 16, 6).or_else(|| separated('.', 10, 4)) {
+        return bytes
+            .map(|bytes| Int::from_bytes(&bytes))
+            .map_err(|_| wrong());
+    }
+    Int::from_digits(&lower, 10).ok_or_else(wrong)
+}
