@@ -83,6 +83,10 @@ impl Int {
     /// The value modulo 2^`bits`: that of an unsigned field.
     pub fn wrapped(&self, bits: u32) -> Self {
         match self {
+            // Most fields are so narrow, and words of 64 bits are quicker.
+            Self::Small(value) if bits < 64 => {
+                Self::Small((*value as u64 & ((1 << bits) - 1)).into())
+            }
             Self::Small(value) if bits < 127 => Self::Small(value & ((1 << bits) - 1)),
             Self::Small(value) if *value >= 0 => self.clone(),
             Self::Small(_) | Self::Big(_) => Self::big(self.to_big() & mask(bits)),

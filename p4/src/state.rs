@@ -13,6 +13,7 @@ use crate::int::Int;
 use crate::meter::Meter;
 use crate::profile::ProfileState;
 use crate::program::{Array, Program};
+use crate::run::phv::Phv;
 use crate::table::TableState;
 
 /// The cells of a page.
@@ -87,6 +88,8 @@ pub struct State {
     pub algorithms: Vec<Algorithm>,
     /// The counters of those that go round robin.
     pub turns: Vec<u64>,
+    /// Memory for the headers of the next packet.
+    pub spare: Vec<Phv>,
     random: u64,
 }
 
@@ -108,6 +111,7 @@ impl State {
                 .map(|c| c.algorithm.clone())
                 .collect(),
             turns: vec![0; program.calculations.len()],
+            spare: Vec::new(),
             random: seed,
         }
     }

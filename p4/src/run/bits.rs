@@ -12,6 +12,12 @@ pub fn read(bytes: &[u8], start: usize, width: u32) -> Int {
     let end = start + width as usize;
     let taken = &bytes[start / 8..end.div_ceil(8)];
     let behind = (8 - end % 8) % 8;
+    if width <= 56 {
+        let all = taken
+            .iter()
+            .fold(0_u64, |v, byte| v << 8 | u64::from(*byte));
+        return Int::from(all >> behind & ((1 << width) - 1));
+    }
     if width as usize <= WORD {
         let all = taken
             .iter()
@@ -32,6 +38,14 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// An empty one that has room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self {
+            bytes: Vec::with_capacity(bytes),
+            left: 0,
+        }
+    }
+
     /// The bytes. The last is padded with zeros.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -55,6 +69,12 @@ impl Writer {
     }
 
     fn push_word(&mut self, value: u64, mut width: u32) {
+        if self.left == 0 && width.is_multiple_of(8) {
+            let bytes = value.to_be_bytes();
+            self.bytes
+                .extend_from_slice(&bytes[8 - width as usize / 8..]);
+            return;
+        }
         while width > 0 {
             if self.left == 0 {
                 self.bytes.push(0);

@@ -7,6 +7,9 @@ use super::sink::Sink;
 use super::walk::Walk;
 use crate::program::{Input, Program};
 
+/// Bytes of room for what headers may have more than expected.
+const ROOM: usize = 64;
+
 impl<S: Sink> Walk<'_, S> {
     /// The frame as it leaves: checksums, headers, and what the parser left.
     pub(super) fn deparse(&mut self) -> Vec<u8> {
@@ -14,7 +17,7 @@ impl<S: Sink> Walk<'_, S> {
         self.update_checksums();
         self.primitives(&program.deparser_body, &[]);
         let phv = &self.packet.phv;
-        let mut writer = Writer::default();
+        let mut writer = Writer::with_capacity(self.packet.length + ROOM);
         for header in program.deparse.iter().filter(|header| phv.valid[**header]) {
             for field in program.headers[*header].fields() {
                 writer.push(&phv.values[field], phv.width(program, field));
@@ -32,7 +35,7 @@ impl<S: Sink> Walk<'_, S> {
     pub(super) fn input(&self, parts: &[Input]) -> Vec<u8> {
         let program: &Program = self.program;
         let phv = &self.packet.phv;
-        let mut writer = Writer::default();
+        let mut writer = Writer::with_capacity(ROOM);
         for part in parts {
             match part {
                 Input::Field(field) if phv.valid[program.fields[*field].header] => {

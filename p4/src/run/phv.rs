@@ -1,6 +1,5 @@
 //! The packet header vector: the values of all fields, and which headers are valid.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::bits;
@@ -8,7 +7,7 @@ use crate::int::Int;
 use crate::program::{AnyStack, FieldId, HeaderId, Program};
 
 /// The headers and metadata of one packet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Phv {
     pub values: Vec<Int>,
     pub valid: Vec<bool>,
@@ -23,17 +22,20 @@ pub struct Phv {
 impl Phv {
     /// All fields 0, and only metadata valid.
     pub fn new(program: &Program) -> Self {
-        Self {
-            values: vec![Int::ZERO; program.fields.len()],
-            valid: program
-                .headers
-                .iter()
-                .map(|header| header.metadata)
-                .collect(),
-            lengths: vec![0; program.headers.len()],
-            filled: vec![0; program.stacks.len()],
-            unions_filled: vec![0; program.union_stacks.len()],
-        }
+        let mut phv = Self::default();
+        phv.reset(program);
+        phv
+    }
+
+    /// Makes it as if it was new, in the memory that it has.
+    pub fn reset(&mut self, program: &Program) {
+        refill(&mut self.values, program.fields.len(), Int::ZERO);
+        self.valid.clear();
+        let headers = program.headers.iter();
+        self.valid.extend(headers.map(|header| header.metadata));
+        refill(&mut self.lengths, program.headers.len(), 0);
+        refill(&mut self.filled, program.stacks.len(), 0);
+        refill(&mut self.unions_filled, program.union_stacks.len(), 0);
     }
 
     /// Sets all metadata to 0.
@@ -224,6 +226,11 @@ impl Phv {
             }
         }
     }
+}
+
+fn refill<T: Clone>(values: &mut Vec<T>, count: usize, value: T) {
+    values.clear();
+    values.resize(count, value);
 }
 
 /// The elements of a stack.

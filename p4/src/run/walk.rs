@@ -112,7 +112,8 @@ impl<'a, S: Sink> Walk<'a, S> {
         (port, frame): (u32, &[u8]),
         now: u64,
     ) {
-        let mut phv = Phv::new(program);
+        let mut phv = state.spare.pop().unwrap_or_default();
+        phv.reset(program);
         let standard = &program.standard;
         phv.set_some(program, standard.ingress_port, port.into());
         phv.set_some(program, standard.packet_length, frame.len() as u64);
@@ -174,6 +175,13 @@ impl<'a, S: Sink> Walk<'a, S> {
         self.sink.dropped(reason);
     }
 
+    /// Keeps the memory of the packet's headers for the next packet.
+    fn recycle(&mut self) {
+        if self.state.spare.is_empty() {
+            self.state.spare.push(core::mem::take(&mut self.packet.phv));
+        }
+    }
+
     fn enqueue(&mut self, work: Work) {
         self.copies += 1;
         if self.copies > MAX_COPIES {
@@ -215,8 +223,9 @@ impl<'a, S: Sink> Walk<'a, S> {
         self.packet
             .phv
             .set_some(self.program, standard.instance_type, instance);
-        let copy = self.packet.copy();
-        self.enqueue(Work::Egress(port as u32, copy));
+        let rest = Packet::new(Phv::default(), Rc::new([]), 0);
+        let packet = core::mem::replace(&mut self.packet, rest);
+        self.enqueue(Work::Egress(port as u32, packet));
     }
 
     /// Clones the packet as it arrived, if ingress asked for it. `length` is that at the time.
@@ -344,6 +353,7 @@ impl<'a, S: Sink> Walk<'a, S> {
             return self.again(list, Instance::Recirculated, frame.into(), length);
         }
         let priority = self.packet.phv.get_some(standard.priority) as u8;
+        self.recycle();
         self.trace(0, |_| format!("{} bytes leave at port {port}", frame.len()));
         self.sink.transmit(Sent {
             port,
