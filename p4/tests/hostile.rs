@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bofuss_p4::{LoadError, Program};
+use bofuss_p4::{DropReason, LoadError, Program, Sent, Sink, Switch};
+use serde_json::{Value, json};
 
 #[path = "../../fuzz/checks/p4_program.rs"]
 mod p4_program;
@@ -154,6 +155,9 @@ fn programs_that_want_too_much_are_refused() {
     );
     let error = changed("state", "[\"op\", 8, false]", "[\"op\", 70000, false]");
     assert_eq!(error.what, "is not a number from 0 to 65536");
+    let long = format!("\"name\" : \"{}\"", "x".repeat(513));
+    let error = changed("state", "\"name\" : \"h\"", &long);
+    assert_eq!(error.what, "is longer than 512 bytes");
     let deep = [vec![b'['; 100_000], vec![b']'; 100_000]].concat();
     let error = Program::load(&deep).expect_err("too deep");
     assert_eq!(error.what, "more than 512 levels deep");
@@ -169,4 +173,39 @@ fn a_control_that_runs_in_a_circle_is_refused() {
         "\"base_default_next\" : \"node_3\"",
     );
     assert_eq!(error.to_string(), "/pipelines: a control runs in a circle");
+}
+
+/// Takes what leaves and what ends.
+#[derive(Default)]
+struct Ends(Vec<DropReason>);
+
+impl Sink for Ends {
+    fn transmit(&mut self, _sent: Sent) {
+        unreachable!("nothing leaves");
+    }
+
+    fn dropped(&mut self, reason: DropReason) {
+        self.0.push(reason);
+    }
+}
+
+#[test]
+fn an_action_that_jumps_for_ever_and_copies_without_end_are_drops_with_names() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/p4");
+    let text = fs::read(folder.join("exits/exits.json")).expect("the file is there");
+    let mut document: Value = serde_json::from_slice(&text).expect("p4c wrote it");
+    let jump = json!([{"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x0"}]}]);
+    for action in document["actions"].as_array_mut().expect("it is a list") {
+        action["primitives"] = jump.clone();
+    }
+    let program = Program::load(document.to_string().as_bytes()).expect("the program is right");
+    let mut ends = Ends::default();
+    Switch::new(program, 0).receive(0, &[0; 4], 0, &mut ends);
+    assert_eq!(ends.0, [DropReason::TooManySteps]);
+    // Each packet is resubmitted, and leaves the parser again.
+    let text = fs::read(folder.join("again/again.json")).expect("the file is there");
+    let mut switch = Switch::new(Program::load(&text).expect("p4c wrote it"), 0);
+    let mut ends = Ends::default();
+    switch.receive(0, &[3, 0, 0, 0], 0, &mut ends);
+    assert_eq!(ends.0, [DropReason::TooManyPasses]);
 }

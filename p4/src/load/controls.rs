@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use hashbrown::HashMap;
 
-use super::loader::{Loader, MAX_WIDTH, add, find, name};
+use super::loader::{Loader, MAX_KEY, MAX_WIDTH, add, find, name};
 use super::objects;
 use crate::int::Int;
 use crate::json::{Node, Result};
@@ -109,6 +109,9 @@ fn table<'a>(
         > 1
     {
         return node.refuse("has several keys of the kind lpm");
+    }
+    if key.iter().map(|part| u64::from(part.width)).sum::<u64>() > u64::from(MAX_KEY) {
+        return node.refuse(format!("has a key of more than {MAX_KEY} bits"));
     }
     let mut actions = Vec::new();
     for id in node.list("action_ids")? {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use hashbrown::HashMap;
 
-use super::loader::{Loader, MAX_FIELDS, MAX_WIDTH, add, find, name};
+use super::loader::{Loader, MAX_BITS, MAX_FIELDS, MAX_WIDTH, add, find, name, name_text};
 use crate::json::{Node, Result};
 use crate::program::{Field, FieldId, Header, Stack, Standard, Union};
 
@@ -51,7 +51,7 @@ fn kind<'a>(node: &Node<'a>) -> Result<Kind<'a>> {
             Ok(_) | Err(_) => Some(width.number(MAX_WIDTH)? as u32),
         };
         variable += usize::from(bits.is_none());
-        fields.push((name.text()?, bits, signed));
+        fields.push((name_text(name)?, bits, signed));
     }
     if variable > 1 {
         return node.refuse("has several fields of variable width");
@@ -86,6 +86,11 @@ fn header<'a>(
         .iter()
         .map(|f| u64::from(f.1.unwrap_or(0)))
         .sum();
+    let longest = fixed.max(kind.max_length.map_or(0, |bytes| u64::from(bytes) * 8));
+    loader.program.bits += longest as usize;
+    if loader.program.bits > MAX_BITS {
+        return node.refuse(format!("more than {MAX_BITS} bits in all fields"));
+    }
     if !metadata && fixed > MAX_WIDTH {
         return node.refuse(format!("has more than {MAX_WIDTH} bits"));
     }

@@ -13,6 +13,12 @@ use crate::program::{FieldId, HeaderId, Program};
 pub const MAX_WIDTH: u64 = 1 << 16;
 /// Fields of all headers and metadata.
 pub const MAX_FIELDS: usize = 1 << 18;
+/// Bits of all fields.
+pub const MAX_BITS: usize = 1 << 24;
+/// Bits of a key of a table or of the parser.
+pub const MAX_KEY: u32 = 1 << 16;
+/// Bytes of a name.
+const MAX_NAME: usize = 512;
 /// Cells of all counters, meters and registers.
 pub const MAX_CELLS: usize = 1 << 24;
 /// What is known of the program so far, and the names of it.
@@ -57,9 +63,17 @@ pub fn find<T: Copy>(names: &HashMap<&str, T>, node: &Node<'_>, what: &str) -> R
     found.ok_or_else(|| node.error(format!("no {what} of the name {name}")))
 }
 
-/// Adds a name. Errors: it is there.
+/// The text of a name. Errors: it is too long.
+pub fn name_text<'a>(node: &Node<'a>) -> Result<&'a str> {
+    match node.text()? {
+        text if text.len() <= MAX_NAME => Ok(text),
+        _ => node.refuse(format!("is longer than {MAX_NAME} bytes")),
+    }
+}
+
+/// Adds a name. Errors: it is there, it is too long.
 pub fn add<'a>(names: &mut HashMap<&'a str, usize>, node: &Node<'a>, index: usize) -> Result<()> {
-    match names.insert(node.text()?, index) {
+    match names.insert(name_text(node)?, index) {
         None => Ok(()),
         Some(_) => node.refuse("is there twice"),
     }

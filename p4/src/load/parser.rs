@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 
 use super::expressions::lookahead;
-use super::loader::{Loader, MAX_WIDTH, add, find, name};
+use super::loader::{Loader, MAX_KEY, MAX_WIDTH, add, find, name};
 use crate::int::Int;
 use crate::json::{Node, Result};
 use crate::program::{Data, Header, HeaderOp, ParserOp, Primitive, SelectCase, SelectKey, State};
@@ -56,6 +56,14 @@ fn state(loader: &Loader<'_>, node: &Node<'_>, names: &States<'_>) -> Result<Sta
         }
         key.push(part);
         key_widths.push(width);
+    }
+    if key_widths
+        .iter()
+        .map(|width| u64::from(*width))
+        .sum::<u64>()
+        > u64::from(MAX_KEY)
+    {
+        return node.refuse(format!("has a key of more than {MAX_KEY} bits"));
     }
     let mut cases = Vec::new();
     for transition in node.list("transitions")? {

@@ -324,6 +324,8 @@ pub struct Program {
     pub headers: Vec<Header>,
     /// The fields of all headers and metadata.
     pub fields: Vec<Field>,
+    /// The bits of all fields.
+    pub bits: usize,
     /// Header stacks.
     pub stacks: Vec<Stack>,
     /// Header unions.

@@ -10,22 +10,14 @@ use crate::program::{
     AnyStack, Data, ExternOp, HeaderOp, HeaderRef, PacketOp, Primitive, Target, UnionRef,
 };
 
-/// The primitives that one call of an action may execute.
-const MAX_STEPS: usize = 1 << 16;
-
 impl<S: Sink> Walk<'_, S> {
     /// Executes primitives with the parameters of an action.
     pub(super) fn primitives(&mut self, body: &[Primitive], parameters: &[Int]) {
         let mut at = 0;
-        let mut left = MAX_STEPS;
         while let Some(primitive) = body.get(at)
             && !self.packet.exit
+            && self.step()
         {
-            if left == 0 {
-                self.packet.kill(DropReason::TooManySteps);
-                return;
-            }
-            left -= 1;
             at += 1;
             match primitive {
                 Primitive::NoOp => {}

@@ -51,6 +51,11 @@ impl Writer {
         self.bytes
     }
 
+    /// The bytes so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Appends the lowest `width` bits of `value`.
     pub fn push(&mut self, value: &Int, width: u32) {
         if width <= 64 {

@@ -14,7 +14,7 @@ impl<S: Sink> Walk<'_, S> {
     pub(super) fn control(&mut self, start: Node) {
         let program = self.program;
         let mut next = start;
-        while !self.packet.exit {
+        while !self.packet.exit && self.step() {
             next = match next {
                 Node::End => break,
                 Node::Condition(id) => {

@@ -9,10 +9,13 @@ use crate::program::{Input, Program};
 
 /// Bytes of room for what headers may have more than expected.
 const ROOM: usize = 64;
+/// The bytes of the headers of a frame, and of the input of a calculation.
+const MAX_FRAME: usize = 1 << 20;
 
 impl<S: Sink> Walk<'_, S> {
-    /// The frame as it leaves: checksums, headers, and what the parser left.
-    pub(super) fn deparse(&mut self) -> Vec<u8> {
+    /// The frame as it leaves: checksums, headers, and what the parser left; `None` if it is too
+    /// long.
+    pub(super) fn deparse(&mut self) -> Option<Vec<u8>> {
         let program = self.program;
         self.update_checksums();
         self.primitives(&program.deparser_body, &[]);
@@ -22,21 +25,27 @@ impl<S: Sink> Walk<'_, S> {
             for field in program.headers[*header].fields() {
                 writer.push(&phv.values[field], phv.width(program, field));
             }
+            if writer.len() > MAX_FRAME {
+                return None;
+            }
         }
         writer.extend(self.ahead());
         let mut bytes = writer.into_bytes();
         if let Some(most) = self.packet.truncate {
             bytes.truncate(most);
         }
-        bytes
+        Some(bytes)
     }
 
-    /// The bytes that a hash or checksum is computed of.
+    /// The bytes that a hash or checksum is computed of: at most so many as a frame may have.
     pub(super) fn input(&self, parts: &[Input]) -> Vec<u8> {
         let program: &Program = self.program;
         let phv = &self.packet.phv;
         let mut writer = Writer::with_capacity(ROOM);
         for part in parts {
+            if writer.len() > MAX_FRAME {
+                break;
+            }
             match part {
                 Input::Field(field) if phv.valid[program.fields[*field].header] => {
                     writer.push(&phv.values[*field], phv.width(program, *field));

@@ -56,6 +56,9 @@ impl<S: Sink> Walk<'_, S> {
     fn state_of_parser(&mut self, state: &State) -> Result<Option<usize>, ErrorCode> {
         self.trace(1, |_| format!("parser state {}", state.name));
         for op in &state.ops {
+            if !self.step() {
+                return Err(self.program.core_errors.parser_timeout);
+            }
             self.parser_op(op)?;
         }
         if state.key.is_empty() {

@@ -40,13 +40,15 @@ pub enum DropReason {
     TooManyPasses,
     /// It became too many copies.
     TooManyCopies,
-    /// An action jumped too often.
+    /// It, or all copies together, took too many steps.
     TooManySteps,
+    /// It would leave with more than 1 MiB.
+    TooLong,
 }
 
 impl DropReason {
     /// All reasons.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Ingress,
         Self::Egress,
         Self::EmptyGroup,
@@ -54,6 +56,7 @@ impl DropReason {
         Self::TooManyPasses,
         Self::TooManyCopies,
         Self::TooManySteps,
+        Self::TooLong,
     ];
 
     /// Its name in traces and metrics.
@@ -66,6 +69,7 @@ impl DropReason {
             Self::TooManyPasses => "too_many_passes",
             Self::TooManyCopies => "too_many_copies",
             Self::TooManySteps => "too_many_steps",
+            Self::TooLong => "too_long",
         }
     }
 }

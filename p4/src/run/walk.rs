@@ -19,6 +19,13 @@ pub(super) const DROP_PORT: u64 = 511;
 const MAX_PASSES: u32 = 256;
 /// How many copies one packet may become.
 const MAX_COPIES: usize = 1 << 13;
+/// The memory that all copies of one packet may take, by a rough count.
+const MAX_COPIED_BYTES: usize = 256 << 20;
+/// The copies that are made in any case.
+const MIN_COPIES: usize = 16;
+/// What one packet and its copies may do: states of the parser and what is done in them, tables,
+/// conditions and primitives.
+const MAX_STEPS: usize = 1 << 20;
 
 /// `instance_type`, as the documentation of simple_switch numbers it.
 #[derive(Clone, Copy)]
@@ -101,6 +108,8 @@ pub struct Walk<'a, S> {
     pub(super) packet: Packet,
     work: VecDeque<Work>,
     copies: usize,
+    /// The steps that are left.
+    steps: usize,
 }
 
 impl<'a, S: Sink> Walk<'a, S> {
@@ -126,6 +135,7 @@ impl<'a, S: Sink> Walk<'a, S> {
             packet: Packet::new(phv, frame.into(), 0),
             work: VecDeque::new(),
             copies: 0,
+            steps: MAX_STEPS,
         };
         walk.trace(0, |_| {
             format!("{} bytes arrive at port {port}", frame.len())
@@ -184,10 +194,23 @@ impl<'a, S: Sink> Walk<'a, S> {
 
     fn enqueue(&mut self, work: Work) {
         self.copies += 1;
-        if self.copies > MAX_COPIES {
+        let bits: usize = self.program.bits;
+        let cost = (self.program.fields.len() * size_of::<Int>() + bits / 8).max(1);
+        let most = (MAX_COPIED_BYTES / cost).clamp(MIN_COPIES, MAX_COPIES);
+        if self.copies > most {
             return self.drop_packet(DropReason::TooManyCopies);
         }
         self.work.push_back(work);
+    }
+
+    /// Takes a step. Returns whether one was left; else the packet ends.
+    pub(super) fn step(&mut self) -> bool {
+        if self.steps == 0 {
+            self.packet.kill(DropReason::TooManySteps);
+            return false;
+        }
+        self.steps -= 1;
+        true
     }
 
     fn ingress(&mut self) {
@@ -346,7 +369,12 @@ impl<'a, S: Sink> Walk<'a, S> {
         if self.packet.phv.get_some(standard.egress_spec) == DROP_PORT {
             return self.drop_packet(DropReason::Egress);
         }
-        let frame = self.deparse();
+        let Some(frame) = self.deparse() else {
+            return self.drop_packet(DropReason::TooLong);
+        };
+        if let Some(reason) = self.packet.dead {
+            return self.drop_packet(reason);
+        }
         if let Some(list) = self.packet.recirculate {
             self.trace(0, |_| "recirculate".into());
             let length = frame.len();

@@ -98,7 +98,9 @@ const WITH_NUMBERS: [(&str, usize); 8] = [
 
 /// Reads a line; `None` if it has no command. Errors: a sentence about the line.
 pub fn parse(line: &str) -> Result<Option<Command>, String> {
-    let text = line.split('#').next().unwrap_or_default().trim();
+    // Generated cases have names in quotes.
+    let plain = line.replace('"', "");
+    let text = plain.split('#').next().unwrap_or_default().trim();
     let Some(first) = text.split_whitespace().next() else {
         return Ok(None);
     };
