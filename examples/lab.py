@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Callable, Dict, List, Sequence, Tuple, Union
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / 'contrib'))
+# Where bofuss_machine.py is: in the tree, or next to the examples as they are installed.
+MODULES = ROOT / 'contrib' if (ROOT / 'contrib').exists() else ROOT
+sys.path.insert(0, str(MODULES))
 INSIDE = '--inside'
 CONTROLLER_PORT, METRICS_PORT = 6653, 9100
 HOST_PORT = 10
@@ -36,6 +38,9 @@ PACKET_OUTGOING, ETH_P_ALL, SO_RCVBUFFORCE = 4, 3, 33
 WINDOW = 128
 # The shortest frame of Ethernet, without its checksum.
 MIN_FRAME_BYTES = 60
+# Runs a command in namespaces of its own as root, where there is no setup.sh: from an installation.
+ALONE = ['unshare', '-nm', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-euc',
+         'mount -t tmpfs run /run; mkdir /run/netns; ip link set lo up; "$@"', 'sh']
 # How long a host is listened to for a frame too many.
 SILENCE_SECONDS = .2
 
@@ -43,8 +48,9 @@ SILENCE_SECONDS = .2
 def main(check: Callable[[], str]) -> None:
     """Runs `check` in namespaces of its own, and prints the line that it returns."""
     if INSIDE not in sys.argv:
-        setup = str(ROOT / 'xtask/setup.sh')
-        os.execvp('sh', ['sh', setup, 'isolate', sys.executable, *sys.argv, INSIDE])
+        setup = ROOT / 'xtask/setup.sh'
+        alone = ['sh', str(setup), 'isolate'] if setup.exists() else ALONE
+        os.execvp(alone[0], [*alone, sys.executable, *sys.argv, INSIDE])
     signal.alarm(MOST_SECONDS)  # ends this process, and so all others
     disable_ipv6()
     print('checked:', check(), flush=True)
@@ -149,7 +155,8 @@ def end_with_parent() -> None:
 
 def start(*command: str, **more) -> subprocess.Popen:
     """Starts a program that ends with this one."""
-    folders = [ROOT / 'contrib', Path(program('bofuss')).resolve().parents[1] / 'python']
+    folders = [MODULES, Path(__file__).resolve().parent,
+               Path(program('bofuss')).resolve().parents[1] / 'python']
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(map(str, folders))}
     return subprocess.Popen(command, preexec_fn=end_with_parent, env=environment, **more)
 
@@ -197,8 +204,9 @@ def plug(one: int, other: int) -> None:
 class Lab:
     """Switches, hosts and a controller.
 
-    `hosts` is how many hosts one switch has, host n at port n; or the switch of each host, which is
-    at port HOST_PORT there, and then `links` are the pairs of switches that a cable joins.
+    `hosts` is how many hosts one switch has, host n at port n; or the switch of each host, and then
+    `links` are the pairs of switches that a cable joins. The first host of a switch is at port
+    HOST_PORT there, and others follow.
     """
 
     def __init__(self, hosts: Union[int, Dict[int, int]], controller: str,
@@ -206,7 +214,9 @@ class Lab:
         if isinstance(hosts, int):
             places = {i: (1, i) for i in range(1, hosts + 1)}
         else:
-            places = {i: (switch, HOST_PORT) for i, switch in hosts.items()}
+            at = list(hosts.values())
+            places = {host: (switch, HOST_PORT + at[:i].count(switch))
+                      for i, (host, switch) in enumerate(hosts.items())}
         self.hosts = {i: Host(i, 's%d-%d' % place) for i, place in places.items()}
         ports: Dict[int, List[int]] = {switch: [] for switch, _ in places.values()}
         for switch, port in places.values():
@@ -268,8 +278,10 @@ class Lab:
         return sum(int(float(line.split()[-1])) for line in chosen)
 
     def received_by_switch(self) -> int:
-        """Frames that the switches have taken from their ports."""
-        return self.metric('port_receive_packets_total')
+        """Frames that the switches have taken from the ports of hosts."""
+        ports = [tuple(host.port[1:].split('-')) for host in self.hosts.values()]
+        return sum(self.metric('port_receive_packets_total', 'switch="s%s"' % switch,
+                               'port="%s"' % port) for switch, port in ports)
 
     def messages(self) -> int:
         """OpenFlow messages between switches and controller so far; echoes are not counted."""
@@ -282,8 +294,8 @@ class Lab:
         self.sent = self.received_by_switch()
 
     def send(self, sender: int, frames: Sequence[bytes], answered: bool = False) -> None:
-        """Sends frames from a host of the only switch, which receives all of them, and if each is
-        `answered` by the kernel of another host all answers."""
+        """Sends frames from a host; its switch receives all of them, and if each is `answered` by the
+        kernel of another host all answers."""
         for first in range(0, len(frames), WINDOW):
             window = frames[first:first + WINDOW]
             for frame in window:

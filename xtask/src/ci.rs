@@ -163,8 +163,9 @@ fn with_steps(
         ("python", Tier::Test, Waits, &|| {
             python::run(root, target, &[])
         }),
-        ("examples", Tier::Test, Waits, &|| {
-            examples::run(root, target, "")
+        ("examples", Tier::Test, Waits, &|| match tier {
+            Tier::All => examples::run(root, target, ""),
+            Tier::Lint | Tier::Check | Tier::Test => examples::run_for_test(root, target),
         }),
         ("cost", Tier::Test, Behind, &|| cost::run(root, target, "")),
         ("lints of the tutorials", Tier::All, Behind, &|| {

@@ -7,14 +7,38 @@ use std::time::Instant;
 
 use crate::{command, python, setup};
 
+/// The examples that `make test` runs; one for each mechanism, so that it stays short.
+const IN_TEST: [&str; 8] = [
+    "afro",
+    "aoss",
+    "arp-responder",
+    "dynamic-nat",
+    "mac-learning",
+    "port-knocking",
+    "spider",
+    "statesec",
+];
+
 /// The word before the figures in an example's output.
 const CHECKED: &str = "checked: ";
+
+/// Builds the programs and runs the examples of `make test`.
+///
+/// Errors: the examples that fail or print no result.
+pub(crate) fn run_for_test(root: &Path, target: &Path) -> Result<(), String> {
+    let mut folders = folders(root, "")?;
+    folders.retain(|folder| IN_TEST.contains(&file_name(folder).as_str()));
+    run_folders(root, target, folders)
+}
 
 /// Builds the programs and runs the example called `name`, or all if `name` is empty.
 ///
 /// Errors: the examples that fail or print no result.
 pub(crate) fn run(root: &Path, target: &Path, name: &str) -> Result<(), String> {
-    let folders = folders(root, name)?;
+    run_folders(root, target, folders(root, name)?)
+}
+
+fn run_folders(root: &Path, target: &Path, folders: Vec<PathBuf>) -> Result<(), String> {
     let interpreter = setup::environment(root, "venv")?;
     python::build(root, target)?;
     command::side_by_side(folders, |folder| check(&folder, &interpreter, target))
@@ -89,6 +113,14 @@ mod tests {
             assert!(index.contains(&format!("[{name}]({name})")), "{name}");
             let readme = tree::read(&folder.join("README.md")).unwrap();
             assert!(heading(&readme).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_examples_of_make_test_are_there() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for name in IN_TEST {
+            assert!(folders(&root, name).is_ok(), "{name}");
         }
     }
 
