@@ -47,8 +47,8 @@ IN_PORT, TABLE, FLOOD, CONTROLLER = 0xFFFFFFF8, 0xFFFFFFF9, 0xFFFFFFFB, 0xFFFFFF
 
 # The most unasked messages that wait in a Switch, and what stands for the end of its connection.
 MOST_WAITING, CLOSED = 10_000, -1
-# The flag of a multipart reply after which another comes.
-REPLY_MORE = 1
+# The flag of a multipart reply after which another comes, and the type that has a longer head.
+REPLY_MORE, EXPERIMENTER_MULTIPART = 1, 0xFFFF
 
 # Group types.
 ALL, SELECT, INDIRECT, FAST_FAILOVER = range(4)
@@ -698,8 +698,9 @@ class Switch:
                     raise Refused(body)
                 if kind != MULTIPART_REPLY:
                     return body
-                parts.append(body[16:])
-                if not struct.unpack_from('!H', body, 2)[0] & REPLY_MORE:
+                of, flags = struct.unpack_from('!HH', body)
+                parts.append(body[16 if of == EXPERIMENTER_MULTIPART else 8:])
+                if not flags & REPLY_MORE:
                     return b''.join(parts)
 
     def barrier(self) -> None:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import signal
 import socket
@@ -24,7 +25,6 @@ from typing import Callable, Dict, List, Sequence, Tuple, Union
 ROOT = Path(__file__).resolve().parent.parent
 # Where bofuss_machine.py is: in the tree, or next to the examples as they are installed.
 MODULES = ROOT / 'contrib' if (ROOT / 'contrib').exists() else ROOT
-sys.path.insert(0, str(MODULES))
 INSIDE = '--inside'
 CONTROLLER_PORT, METRICS_PORT = 6653, 9100
 HOST_PORT = 10
@@ -33,6 +33,7 @@ PATIENCE_SECONDS, MOST_SECONDS = 20, 120
 CLONE_NEWNET = 0x40000000
 # Of linux/if_packet.h, linux/if_ether.h and asm-generic/socket.h.
 PACKET_OUTGOING, ETH_P_ALL, SO_RCVBUFFORCE = 4, 3, 33
+SOL_PACKET, PACKET_AUXDATA, TP_STATUS_VLAN_VALID, ABOUT_BYTES = 263, 8, 1 << 4, 64
 # Frames that are sent before the switch must have taken all: half the slots that its ring has at
 # first, and what a host's socket holds in a user namespace.
 WINDOW = 128
@@ -68,6 +69,12 @@ def program(name: str) -> str:
     chosen = os.environ.get('BOFUSS_BIN_DIR')
     found = [Path(chosen) / name] if chosen else [path for path in built if path.exists()]
     return str(found[0]) if found else name
+
+
+# Where programs in Python, and this one, find modules: the package is where it was built.
+FOLDERS = [str(MODULES), str(Path(__file__).resolve().parent),
+           str(Path(program('bofuss')).resolve().parents[1] / 'python')]
+sys.path += FOLDERS
 
 
 def ip(line: str) -> None:
@@ -115,9 +122,9 @@ class Host:
         self.socket.setblocking(False)
         try:
             while True:
-                frame, about = self.socket.recvfrom(1 << 16)
-                if about[2] != PACKET_OUTGOING:
-                    self.frames.append(frame)
+                frame, about, _, address = self.socket.recvmsg(1 << 16, ABOUT_BYTES)
+                if address[2] != PACKET_OUTGOING:
+                    self.frames.append(with_tag(frame, about))
         except BlockingIOError:
             pass
 
@@ -131,10 +138,20 @@ class Host:
         return start('ip', 'netns', 'exec', self.name, *command, stdout=subprocess.PIPE, text=True)
 
 
+def with_tag(frame: bytes, about: Sequence[Tuple[int, int, bytes]]) -> bytes:
+    """A frame with the VLAN tag that the kernel has taken off, as tpacket_auxdata says."""
+    for _, _, data in about:
+        status, _, _, _, _, tag, kind = struct.unpack('IIIHHHH', data)
+        if status & TP_STATUS_VLAN_VALID:
+            return frame[:12] + struct.pack('!HH', kind, tag) + frame[12:]
+    return frame
+
+
 def packet_socket() -> socket.socket:
     """A socket for whole frames of eth0."""
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     sock.bind(('eth0', 0))
+    sock.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
     try:
         sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
     except PermissionError:  # in a user namespace; what the kernel allows holds a window
@@ -155,9 +172,7 @@ def end_with_parent() -> None:
 
 def start(*command: str, **more) -> subprocess.Popen:
     """Starts a program that ends with this one."""
-    folders = [MODULES, Path(__file__).resolve().parent,
-               Path(program('bofuss')).resolve().parents[1] / 'python']
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(map(str, folders))}
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(FOLDERS)}
     return subprocess.Popen(command, preexec_fn=end_with_parent, env=environment, **more)
 
 
@@ -263,6 +278,14 @@ class Lab:
         self.controller.stdin.write(line + '\n')
         self.controller.stdin.flush()
         self.wait_for('READY')
+
+    def counters(self, switch: int) -> Dict[int, int]:
+        """The packets that entries of each cookie have matched, from a controller of `rules.py`."""
+        self.controller.stdin.write('counters %d\n' % switch)
+        self.controller.stdin.flush()
+        found = json.loads(self.wait_for('COUNTERS').partition(' ')[2])
+        self.wait_for('READY')
+        return {int(cookie): packets for cookie, packets in found.items()}
 
     def metric(self, *parts: str) -> int:
         """The sum of the samples whose lines begin with `bofuss_` and the first part and have the
