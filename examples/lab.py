@@ -183,9 +183,10 @@ def is_listening() -> bool:
 
 def link(one: int, other: int) -> None:
     """A cable between two switches, each of whose ports has the number of the other switch. In the
-    middle is a bridge that repeats what comes, so that it can be cut with both carriers up."""
+    middle is a bridge that repeats what comes, LLDP too, so that it can be cut with both carriers
+    up."""
     middle = 'm%d-%d' % (one, other)
-    ip('link add %s type bridge ageing_time 0' % middle)
+    ip('link add %s type bridge ageing_time 0 group_fwd_mask 0xfff8' % middle)
     ip('link set %s up' % middle)
     for end, far in ((one, other), (other, one)):
         port, inner = 's%d-%d' % (end, far), 'w%d-%d' % (end, far)
