@@ -74,6 +74,11 @@ def run(rules, commands=None):
     for number, texts in rules.items():
         install(switches[number], *texts)
     print('READY', flush=True)
+    run_commands(switches, commands)
+
+
+def run_commands(switches, commands=None):
+    """Carries out what standard input says."""
     for line in sys.stdin:
         first, _, rest = line.strip().partition(' ')
         if first == 'counters':

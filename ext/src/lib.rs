@@ -65,4 +65,5 @@ extensions! {
     flow_state;
     arppath;
     openqflow;
+    tcp_shift;
 }
