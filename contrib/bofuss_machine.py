@@ -623,7 +623,7 @@ class Switch:
     """
 
     def __init__(self, sock: socket.socket) -> None:
-        """Greets the switch and asks for its datapath id."""
+        """Greets the switch, and asks for its datapath id and the number of this connection."""
         self.socket = sock
         self.xid = 0
         self.errors: List[bytes] = []
@@ -633,7 +633,8 @@ class Switch:
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.send(message(HELLO))
         self.reader.start()
-        self.datapath_id, = struct.unpack_from('!Q', self.ask(message(FEATURES_REQUEST)))
+        features = self.ask(message(FEATURES_REQUEST))
+        self.datapath_id, self.auxiliary_id = struct.unpack_from('!Q5xB', features)
 
     @classmethod
     def accept(cls, port: int = 6653, host: str = '127.0.0.1') -> 'Switch':

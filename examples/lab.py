@@ -119,14 +119,7 @@ class Host:
 
     def receive(self) -> None:
         """Puts what has arrived into `frames`."""
-        self.socket.setblocking(False)
-        try:
-            while True:
-                frame, about, _, address = self.socket.recvmsg(1 << 16, ABOUT_BYTES)
-                if address[2] != PACKET_OUTGOING:
-                    self.frames.append(with_tag(frame, about))
-        except BlockingIOError:
-            pass
+        self.frames += frames_of(self.socket)
 
     def run(self, *command: str) -> str:
         """Runs a command in this host, and gives what it prints."""
@@ -138,6 +131,19 @@ class Host:
         return start('ip', 'netns', 'exec', self.name, *command, stdout=subprocess.PIPE, text=True)
 
 
+def frames_of(sock: socket.socket) -> List[bytes]:
+    """The frames that have come in through a socket's interface since this was last asked."""
+    sock.setblocking(False)
+    found = []
+    try:
+        while True:
+            frame, about, _, address = sock.recvmsg(1 << 16, ABOUT_BYTES)
+            if address[2] != PACKET_OUTGOING:
+                found.append(with_tag(frame, about))
+    except BlockingIOError:
+        return found
+
+
 def with_tag(frame: bytes, about: Sequence[Tuple[int, int, bytes]]) -> bytes:
     """A frame with the VLAN tag that the kernel has taken off, as tpacket_auxdata says."""
     for _, _, data in about:
@@ -147,10 +153,10 @@ def with_tag(frame: bytes, about: Sequence[Tuple[int, int, bytes]]) -> bytes:
     return frame
 
 
-def packet_socket() -> socket.socket:
-    """A socket for whole frames of eth0."""
+def packet_socket(interface: str = 'eth0') -> socket.socket:
+    """A socket for whole frames of an interface, here or in the namespace that this is called in."""
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-    sock.bind(('eth0', 0))
+    sock.bind((interface, 0))
     sock.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
     try:
         sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
