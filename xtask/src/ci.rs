@@ -165,7 +165,7 @@ fn with_steps(
         }),
         ("examples", Tier::Test, Waits, &|| match tier {
             Tier::All => examples::run(root, target, ""),
-            Tier::Lint | Tier::Check | Tier::Test => examples::run_for_test(root, target),
+            Tier::Lint | Tier::Check | Tier::Test => examples::run(root, target, examples::IN_TEST),
         }),
         ("cost", Tier::Test, Behind, &|| cost::run(root, target, "")),
         ("lints of the tutorials", Tier::All, Behind, &|| {

@@ -102,6 +102,7 @@ impl Acceleration {
 fn flow_json(flow: &FlowBelow) -> Value {
     json!({
         "match": flow.matching.to_string(),
+        "meter": flow.meter.map(|meter| meter.0),
         "legs": flow.legs,
         "packets": flow.packets,
         "bytes": flow.bytes,
