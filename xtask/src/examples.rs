@@ -36,9 +36,11 @@ fn check(folder: &Path, interpreter: &str, target: &Path) -> Result<(), String> 
     let Some(checked) = said.lines().find_map(|line| line.strip_prefix(CHECKED)) else {
         return Err(format!("{}: no result: {said}", folder.display()));
     };
-    let name = file_name(folder);
-    let seconds = start.elapsed().as_secs();
-    println!("{name}: checked in {seconds} s: {checked}");
+    let name = folder.file_name().unwrap_or_default().display();
+    println!(
+        "{name}: checked in {} s: {checked}",
+        start.elapsed().as_secs()
+    );
     Ok(())
 }
 
@@ -48,19 +50,14 @@ fn folders(root: &Path, names: &str) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(&all).map_err(|e| format!("{}: {e}", all.display()))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     folders.retain(|path| path.join("check.py").exists());
-    let is_one = |name: &str| folders.iter().any(|path| file_name(path) == name);
-    if let Some(name) = names.split_whitespace().find(|name| !is_one(name)) {
+    let mut words = names.split_whitespace();
+    if let Some(name) = words.find(|name| !folders.iter().any(|path| path.ends_with(name))) {
         return Err(format!("no example is called {name:?}"));
     }
-    let is_named = |path: &Path| names.split_whitespace().any(|name| file_name(path) == name);
+    let is_named = |path: &Path| names.split_whitespace().any(|name| path.ends_with(name));
     folders.retain(|path| names.is_empty() || is_named(path));
     folders.sort();
     Ok(folders)
-}
-
-fn file_name(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -70,6 +67,11 @@ mod tests {
 
     /// The beginning of the paragraph of a README that names the published work.
     const WORK: &str = "**Work.** ";
+
+    fn file_name(path: &Path) -> String {
+        let name = path.file_name().unwrap();
+        name.to_string_lossy().into_owned()
+    }
 
     /// Title and work of a README.
     fn heading(text: &str) -> Option<(&str, String)> {
