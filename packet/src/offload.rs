@@ -320,7 +320,7 @@ impl Cut {
 
     /// A frame of some of the segments, a super-frame if they are several. Errors: `None` if the
     /// pool is exhausted.
-    fn piece(&self, frame: &Frame, segments: Range<usize>) -> Option<Frame> {
+    pub fn piece(&self, frame: &Frame, segments: Range<usize>) -> Option<Frame> {
         let (headers, payload) = frame.bytes()[..self.layout.end].split_at(self.headers);
         let end = payload.len().min(segments.end * self.segment_bytes);
         let part = &payload[segments.start * self.segment_bytes..end];

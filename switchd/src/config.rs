@@ -3,6 +3,7 @@
 
 mod accelerate;
 mod addresses;
+mod exports;
 pub mod extensions;
 mod file;
 mod options;
@@ -29,6 +30,7 @@ use bofuss_ports::AfPacketOptions;
 use crate::capture::check_place;
 use crate::dataplane::BundleClock;
 use crate::error::{Error, Result, context};
+use crate::export::ExportSpec;
 use crate::metrics::Address;
 use crate::profile::Profile;
 use crate::{log, rundir};
@@ -71,6 +73,8 @@ pub struct Config {
     pub queues: Vec<ConfiguredQueue>,
     /// Captures and mirrors of ports.
     pub copiers: Vec<ConfiguredCopier>,
+    /// Where its ports' traffic is told, by sFlow and IPFIX.
+    pub exports: Vec<ExportSpec>,
     /// Files for captured messages.
     pub message_files: Vec<String>,
     /// Its controllers.
@@ -236,13 +240,8 @@ impl Options {
         if auxiliaries.len() > MAX_AUXILIARIES {
             return Err(format!("--aux: at most {MAX_AUXILIARIES} of them").into());
         }
-        let port_options = AfPacketOptions {
-            take_over: self.take_over,
-            pad_runts: !self.no_pad,
-            keeps_spares: self.lock_down,
-            ..AfPacketOptions::default()
-        };
-        let (ports, queues) = ports_and_queues(&self, port_options)?;
+        let (ports, queues) = ports_and_queues(&self, port_options(&self))?;
+        let exports = exports::exports(&self, &ports)?;
         let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
         rundir::check_name(&name)?;
         let fail_mode = fail_mode(self.fail_mode.as_deref(), !self.controllers.is_empty())?;
@@ -262,6 +261,7 @@ impl Options {
             queues,
             ports,
             copiers,
+            exports,
             message_files,
             controllers: controllers(&self.controllers)?,
             auxiliaries,
@@ -296,6 +296,16 @@ impl Options {
             options,
             log,
         })
+    }
+}
+
+/// The options of ports that are interfaces.
+fn port_options(options: &Options) -> AfPacketOptions {
+    AfPacketOptions {
+        take_over: options.take_over,
+        pad_runts: !options.no_pad,
+        keeps_spares: options.lock_down,
+        ..AfPacketOptions::default()
     }
 }
 

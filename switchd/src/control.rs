@@ -168,6 +168,11 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "print what the kernel forwards below the switch, and why not more; with the first flows",
     ),
     (
+        "exports",
+        "[--json]",
+        "the collectors of sFlow and IPFIX, and what was sent to each",
+    ),
+    (
         "workers",
         "[--json]",
         "print how flows are divided among the threads that forward packets, and why",

@@ -40,6 +40,7 @@ use tokio::sync::mpsc;
 
 use crate::config::Config;
 use crate::error::{Result, context};
+use crate::export::Bell;
 use crate::port::OpenPort;
 use crate::record::{RecordWriter, SwitchRecorder};
 
@@ -153,6 +154,13 @@ impl DataPlane {
         Ok(())
     }
 
+    /// Starts the configured exports. Errors: another worker has ended.
+    pub fn begin_exports(&mut self) -> Result<()> {
+        self.live.set_exports(&self.config.exports);
+        let goes_on = self.live.resume_followers();
+        goes_on.map_err(context("starting exports"))
+    }
+
     /// Starts the thread that writes the record. Errors: the system's.
     pub fn begin_record(&mut self, writer: RecordWriter) -> Result<()> {
         let started = match &mut self.live.io_mut().recorder {
@@ -167,7 +175,8 @@ impl DataPlane {
         let catalogue = parts.switch.datapath().catalogue().clone();
         let is_locked = parts.config.lock_down;
         let io = DataPlaneIo::new(poller.set().epoll()?, is_locked, catalogue, parts.recorder);
-        let mut live = LiveSwitch::new(parts.now, parts.switch, parts.pool, io);
+        let bell = Bell::new(poller.set().waker());
+        let mut live = LiveSwitch::new(parts.now, parts.switch, parts.pool, io, bell);
         live.make_followers(&parts.config);
         Ok(Self {
             live,
@@ -216,6 +225,7 @@ impl DataPlane {
             self.follow_clock(has_inputs);
             if has_inputs && !self.take_inputs(&mut now) {
                 self.live.save_at_end(&self.config.queues);
+                self.live.end_exports();
                 return Ok(());
             }
             self.complete_turn(now, next_tick);
@@ -231,6 +241,7 @@ impl DataPlane {
         self.live.io_mut().ports.flush();
         self.live.follow_copiers();
         self.live.count(now);
+        self.live.serve_exports();
     }
 
     /// Sets the switch's clock of scheduled commits, if the switch needs it and has another time.

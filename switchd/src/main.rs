@@ -16,6 +16,7 @@ mod dataplane;
 mod demo;
 mod edits;
 mod error;
+mod export;
 mod features;
 mod front;
 mod generate;

@@ -215,6 +215,11 @@ impl OpenPort {
         (!self.without_ethernet).then_some(link.mac)
     }
 
+    /// Returns true if its packets have no Ethernet header.
+    pub fn is_without_ethernet(&self) -> bool {
+        self.without_ethernet
+    }
+
     /// Returns true if it has no descriptor to poll but still has frames.
     pub fn is_unpolled(&self) -> bool {
         self.driver.fd().is_none() && !self.ended

@@ -20,6 +20,9 @@ const NEW_CONNECTIONS: ReloadEffect =
 const AT_ONCE: ReloadEffect = Follows("Takes effect at once.");
 const PORT_VLANS: ReloadEffect =
     Follows("Takes effect at once; NORMAL forgets what it learned on ports that change.");
+const EXPORTS: ReloadEffect = Follows(
+    "Those that stay go on with their flows and numbers; those that end send what they have.",
+);
 const PIPELINE: ReloadEffect = Follows(
     "Refused if an existing entry would not fit; otherwise entries stay, and what controllers \
      changed of the tables' features is as configured again. Packets wait while all entries are \
@@ -111,6 +114,8 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
         Follows("Captures that stay go on; new files are created."),
     ),
     ("mirror", AT_ONCE),
+    ("sflow", EXPORTS),
+    ("ipfix", EXPORTS),
     (
         "take-over",
         Follows("Applies to ports that are opened later."),

@@ -255,6 +255,7 @@ impl Running {
             "messages" => self.recent.list(&argument, &self.config.catalogue),
             "trace" => self.queue.ask(Operation::Trace(argument)).await,
             "accelerator" => self.queue.ask(Operation::Accelerator(argument)).await,
+            "exports" => self.queue.ask(Operation::Exports(argument)).await,
             "workers" => self.queue.ask(Operation::Workers(argument)).await,
             "memory" => self.queue.ask(Operation::Memory).await,
             "attach" => self.attach(&argument).await,

@@ -182,6 +182,18 @@ pub struct Options {
     #[arg(long = "mirror", value_name = "PORT TO")]
     #[serde(rename = "mirror")]
     pub mirrors: Vec<String>,
+    /// Send samples of what ports receive to a collector of sFlow version 5: HOST[:PORT], then as
+    /// needed rate=N (one in N packets, 512), poll=SECONDS (counters, 20), header=BYTES (128),
+    /// ports=PORT,..., agent=IP or sub-agent=N. Repeat for more.
+    #[arg(long = "sflow", value_name = "COLLECTOR")]
+    #[serde(rename = "sflow")]
+    pub sflows: Vec<String>,
+    /// Send the flows that ports receive to a collector of IPFIX: HOST[:PORT], then as needed
+    /// active=SECONDS (60), idle=SECONDS (15), flows=N (65536), templates=SECONDS (60), rate=N (one
+    /// in N packets is counted, 1), ports=PORT,... or domain=N. Repeat for more.
+    #[arg(long = "ipfix", value_name = "COLLECTOR")]
+    #[serde(rename = "ipfix")]
+    pub ipfixes: Vec<String>,
     /// Go on with the state that is in FOLDER, and save it there: entries with counters and the
     /// time that is left, groups, meters, queues, features of tables, the generation id, addresses
     /// of NORMAL. See docs/restart.md.

@@ -54,6 +54,8 @@ pub enum Operation {
     Memory,
     /// Report what the kernel forwards.
     Accelerator(String),
+    /// List the exports: `[--json]`.
+    Exports(String),
     /// Report how flows are divided among workers.
     Workers(String),
     /// Trace a packet, as text or JSON: `[--json] [--names] PACKET`.
@@ -92,6 +94,7 @@ impl Operation {
             | Self::Addresses(_)
             | Self::Memory
             | Self::Accelerator(_)
+            | Self::Exports(_)
             | Self::Workers(_)
             | Self::Trace(_)
             | Self::Capture(..)
@@ -144,6 +147,10 @@ impl DataPlane {
                 paths::change(&mut self.live, &self.config.ports, &command, &argument)
             }
             Operation::Accelerator(options) => self.live.describe_acceleration(&options),
+            Operation::Exports(options) => {
+                let lines = |live: &mut LiveSwitch| live.exports().lines();
+                lists::print(&options, &mut self.live, lines, lists::exports)
+            }
             Operation::Workers(options) => self.live.describe_workers(&options),
             Operation::Memory => Ok(describe_memory(self.live.pool())),
             Operation::Trace(packet) => self.live.trace_packet(&packet),

@@ -20,6 +20,7 @@ use super::poller::{Ready, WakeSet};
 use super::port_set::PortSet;
 use super::thread_clock::ThreadClock;
 use crate::config::PortSpec;
+use crate::export::{Bell, Export};
 use crate::port::PortMember;
 
 /// Descriptors that one wait reports at most.
@@ -52,6 +53,8 @@ pub(super) enum Step {
     Link(Box<Link>),
     /// The options of a port have changed.
     Adjust(Box<PortSpec>),
+    /// These exports see what ports receive.
+    Exports(Vec<Arc<Export>>),
 }
 
 /// What a follower answers.
@@ -114,6 +117,8 @@ pub(super) struct FollowerParts {
     pub(super) wakes: WakeSet,
     pub(super) orders: Receiver<Order>,
     pub(super) reports: Sender<Report>,
+    /// Wakes it for its exports.
+    pub(super) bell: Arc<Bell>,
     /// Where packet-ins go, and who is to be woken for them.
     pub(super) packet_ins: SyncSender<PacketIn>,
     pub(super) leader: Waker,
@@ -136,6 +141,7 @@ struct Follower {
     io: FollowerIo,
     clock: ThreadClock,
     wakes: WakeSet,
+    bell: Arc<Bell>,
     frames: u64,
 }
 
@@ -149,6 +155,7 @@ impl FollowerParts {
             wakes,
             orders,
             reports,
+            bell,
             packet_ins,
             leader,
         } = self;
@@ -174,6 +181,7 @@ impl FollowerParts {
                 io,
                 clock,
                 wakes,
+                bell,
                 frames: 0,
             })
         });
@@ -248,6 +256,7 @@ impl Follower {
             self.player.switch().catch_up(now, &mut self.io);
         }
         self.io.ports.flush();
+        self.io.ports.expire_flows();
         Ok(())
     }
 
@@ -326,6 +335,7 @@ impl Follower {
             Step::Close(number) => drop(ports.remove(*number)),
             Step::Link(link) => drop(ports.update_link(link)),
             Step::Adjust(spec) => drop(ports.adjust(spec)),
+            Step::Exports(exports) => ports.set_exports(exports.clone(), &self.bell),
         }
         Ok(())
     }

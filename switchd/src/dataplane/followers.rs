@@ -21,6 +21,7 @@ use bofuss_ports::{Counters, FanoutRule};
 use super::follower::{FollowerParts, Order, PacketIn, Progress, Remake, Report, Step};
 use super::poller::WakeSet;
 use super::thread_clock::ThreadClock;
+use crate::export::Bell;
 use crate::port::PortMember;
 
 /// How long the first worker waits for another, whose batch takes microseconds.
@@ -166,6 +167,7 @@ impl Followers {
                 wakes,
                 orders: ordered,
                 reports: reporting,
+                bell: Bell::new(waker.clone()),
                 packet_ins: packet_ins.clone(),
                 leader: leader.clone(),
             };

@@ -49,6 +49,11 @@ pub(super) fn ports(live: &mut LiveSwitch) -> Value {
     json!({"version": VERSION, "ports": ports.collect::<Value>()})
 }
 
+/// The exports.
+pub(super) fn exports(live: &mut LiveSwitch) -> Value {
+    json!({"version": VERSION, "exports": live.exports().json()})
+}
+
 /// The queues of all ports.
 pub(super) fn queues(live: &mut LiveSwitch) -> Value {
     let mut all = Vec::new();

@@ -2,11 +2,13 @@
 //! recorded, and the accelerator learns of it.
 
 mod acceleration;
+mod exports;
 mod ports;
 mod saving;
 mod traces;
 mod workers;
 
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -30,8 +32,10 @@ use super::loop_counters::LoopCounters;
 use super::quick_closes::{CloseReport, QuickCloses};
 use super::thread_clock::ThreadClock;
 use crate::error::Result;
+use crate::export::Bell;
 
 use acceleration::Acceleration;
+use exports::Exports;
 use saving::Saver;
 use traces::PendingTraces;
 
@@ -55,11 +59,18 @@ pub struct LiveSwitch {
     counted: Time,
     traces: PendingTraces,
     saver: Option<Saver>,
+    exports: Exports,
 }
 
 impl LiveSwitch {
     /// Starts with a switch without ports, whose time is `now`, and the pool of its frames.
-    pub(super) fn new(now: Time, switch: Switch, pool: Pool, io: DataPlaneIo) -> Self {
+    pub(super) fn new(
+        now: Time,
+        switch: Switch,
+        pool: Pool,
+        io: DataPlaneIo,
+        bell: Arc<Bell>,
+    ) -> Self {
         Self {
             switch,
             io,
@@ -71,7 +82,13 @@ impl LiveSwitch {
             counted: Time(0),
             traces: PendingTraces::default(),
             saver: None,
+            exports: Exports::new(bell),
         }
+    }
+
+    /// What tells collectors of its traffic.
+    pub(super) fn exports(&self) -> &Exports {
+        &self.exports
     }
 
     /// The switch, to be read.

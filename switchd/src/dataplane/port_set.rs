@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 
 use crate::capture::{CopyTarget, FrameCopier};
 use crate::config::PortSpec;
+use crate::export::{Bell, Export, PortTap, TappedPort};
 use crate::port::{OpenPort, PortGroup};
 
 /// Most frames that wait for a port; further ones are dropped and counted.
@@ -30,9 +31,29 @@ struct PortSlot {
     watched: bool,
     /// The descriptor that epoll watches.
     polled: Option<RawFd>,
+    /// What exports see of it.
+    taps: Vec<PortTap>,
 }
 
 impl PortSlot {
+    /// Lets these exports see the port, and no others. Those that have seen it go on.
+    fn follow_exports(&mut self, exports: &[Arc<Export>]) {
+        let number = self.port.number;
+        let wanted = || exports.iter().filter(|export| export.sees(number));
+        self.taps
+            .retain(|tap| wanted().any(|export| tap.is_of(export)));
+        let port = TappedPort {
+            number,
+            index: self.port.index().unwrap_or(number.0),
+            without_ethernet: self.port.is_without_ethernet(),
+        };
+        for export in wanted() {
+            if !self.taps.iter().any(|tap| tap.is_of(export)) {
+                self.taps.push(PortTap::new(Arc::clone(export), port));
+            }
+        }
+    }
+
     /// Queues a copy of a frame that has `vlan_tags` VLAN tags. Returns false if the queue is full,
     /// the port cannot take such a frame, or there is no buffer for the copy.
     fn mirror(&mut self, frame: &Frame, vlan_tags: u8) -> bool {
@@ -75,6 +96,9 @@ pub struct PortSet {
     unpolled: Vec<PortNo>,
     /// Captures and mirrors.
     pub copiers: Vec<FrameCopier>,
+    /// What sees frames that ports receive, and what it rings when something is due.
+    exports: Vec<Arc<Export>>,
+    bell: Option<Arc<Bell>>,
 }
 
 impl PortSet {
@@ -86,7 +110,33 @@ impl PortSet {
             waiting: Vec::new(),
             unpolled: Vec::new(),
             copiers: Vec::new(),
+            exports: Vec::new(),
+            bell: None,
         }
+    }
+
+    /// Lets these exports see the ports, and no others; `bell` wakes this thread.
+    pub fn set_exports(&mut self, exports: Vec<Arc<Export>>, bell: &Arc<Bell>) {
+        exports.iter().for_each(|export| export.add_bell(bell));
+        let slots = self.slots.values_mut();
+        slots.for_each(|slot| slot.follow_exports(&exports));
+        self.exports = exports;
+        self.bell = Some(Arc::clone(bell));
+    }
+
+    /// Returns true if an export sees what a port receives.
+    pub fn is_exported(&self, number: PortNo) -> bool {
+        self.exports.iter().any(|export| export.sees(number))
+    }
+
+    /// Hands over flows whose time is over, if that is due. Returns true if it was.
+    pub fn expire_flows(&mut self) -> bool {
+        if !self.bell.as_ref().is_some_and(|bell| bell.was_rung()) {
+            return false;
+        }
+        let taps = self.slots.values_mut().flat_map(|slot| &mut slot.taps);
+        taps.for_each(PortTap::expire);
+        true
     }
 
     /// Adds a port and watches it. Errors: the system's.
@@ -98,8 +148,10 @@ impl PortSet {
             overflowed: 0,
             watched: false,
             polled: None,
+            taps: Vec::new(),
         };
         slot.poll(&self.epoll)?;
+        slot.follow_exports(&self.exports);
         self.slots.insert(number, slot);
         self.note_unpolled();
         Ok(())
@@ -205,6 +257,7 @@ impl PortSet {
         };
         let count = slot.port.receive(pool, frames, BATCH_FRAMES)?;
         slot.poll(&self.epoll)?;
+        slot.taps.iter_mut().for_each(|tap| tap.see(frames));
         if count == 0 {
             self.note_unpolled();
         }

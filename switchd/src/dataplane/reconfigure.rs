@@ -87,6 +87,7 @@ impl DataPlane {
             );
         }
         self.close_unwanted_connections();
+        self.live.set_exports(&self.config.exports);
         self.live.set_state_interval(self.config.state.interval);
         Ok(effects)
     }

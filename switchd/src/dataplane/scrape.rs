@@ -132,6 +132,7 @@ impl Scrape {
         let standing = live.acceleration().standing().unwrap_or_default();
         samples.add("accelerated_flows", &[], standing.flows);
         samples.add("accelerated_packets", &[], standing.packets);
+        live.exports().report(samples);
         samples.add("captures", &[], live.io().ports.copiers.len());
         if let Some(recorder) = &live.io().recorder {
             recorder.report(samples);

@@ -129,6 +129,32 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
     ),
     ("captures", Gauge, "active captures and mirrors"),
     (
+        "export_datagrams",
+        Counter,
+        "datagrams sent to a collector of sFlow or IPFIX",
+    ),
+    (
+        "export_failed_datagrams",
+        Counter,
+        "datagrams to a collector that the system refused to send",
+    ),
+    (
+        "export_samples",
+        Counter,
+        "sampled frames, or records of flows, that were put into datagrams",
+    ),
+    (
+        "export_dropped_samples",
+        Counter,
+        "those that were not: too many waited, or the collector has no address",
+    ),
+    ("export_flows", Gauge, "flows in the cache of an export"),
+    (
+        "export_uncached_packets",
+        Counter,
+        "packets in no flow, because the cache was full",
+    ),
+    (
         "recording",
         Gauge,
         "whether the record goes on: 0 once its file is full, or cannot be written",

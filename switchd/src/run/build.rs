@@ -84,12 +84,13 @@ pub(super) fn build(
     }
     plane.begin_acceleration()?;
     rights::give_up(lock)?;
-    // The threads that write captures, records and states start after rights are given up.
+    // The threads of captures, records, states and exports start after rights are given up.
     if let Some(folder) = folder {
         plane.begin_saving(folder, configured)?;
     }
     plane.begin_followers(remake_switch)?;
     plane.begin_copiers()?;
+    plane.begin_exports()?;
     if let Some(writer) = writer {
         plane.begin_record(writer)?;
     }

@@ -20,6 +20,9 @@ use crate::error::Result;
 /// The most flows that are shown, so that this takes no longer than some frames do.
 const MOST_SHOWN: usize = 256;
 
+/// Why a port is not accelerated of which an export sees all frames.
+const EXPORTED: &str = "sFlow or IPFIX see its frames";
+
 /// What forwards frames below the switch.
 pub struct Acceleration {
     /// The accelerator, or why there is none.
@@ -264,7 +267,9 @@ impl LiveSwitch {
         };
         let mut wanted = BTreeMap::new();
         for port in self.io.ports.all() {
-            if let Some(link) = port.link() {
+            if let Some(link) = port.link()
+                && !self.io.ports.is_exported(port.number)
+            {
                 wanted.insert(port.number, interface(link));
             }
         }
@@ -285,7 +290,13 @@ impl LiveSwitch {
         }
         self.acceleration
             .refused
-            .retain(|number, _| wanted.contains_key(number));
+            .retain(|number, why| wanted.contains_key(number) && why != EXPORTED);
+        for port in self.io.ports.all() {
+            if port.link().is_some() && self.io.ports.is_exported(port.number) {
+                let why = EXPORTED.into();
+                self.acceleration.refused.insert(port.number, why);
+            }
+        }
         for (number, interface) in wanted {
             if kernel.has_port(number, &interface)
                 || self.acceleration.refused.contains_key(&number)

@@ -2,6 +2,7 @@
 //! are divided.
 
 use std::io;
+use std::sync::Arc;
 use std::task::Waker;
 
 use bofuss_agent::SwitchIo;
@@ -18,6 +19,7 @@ use crate::config::{Config, PortSpec};
 use crate::dataplane::follower::{Progress, Remake, Step};
 use crate::dataplane::followers::Followers;
 use crate::error::Result;
+use crate::export::Export;
 use crate::record;
 
 /// More batches than the kernel holds for one socket.
@@ -112,6 +114,11 @@ impl LiveSwitch {
     /// Tells them that the options of a port have changed.
     pub(in crate::dataplane) fn tell_followers_of_options(&mut self, spec: &PortSpec) {
         self.tell_followers(|| Step::Adjust(Box::new(spec.clone())));
+    }
+
+    /// Tells them which exports see what ports receive.
+    pub(super) fn tell_followers_of_exports(&mut self, exports: &[Arc<Export>]) {
+        self.tell_followers(|| Step::Exports(exports.to_vec()));
     }
 
     /// Tells them that a port is closed.

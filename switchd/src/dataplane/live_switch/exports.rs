@@ -1,0 +1,198 @@
+//! The exports of a running switch: started and ended, fed with counters, and shown.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bofuss_datapath::Port;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::message::port::{PortConfig, PortState};
+use serde_json::{Value, json};
+use tracing::warn;
+
+use super::LiveSwitch;
+use crate::export::{Bell, Counted, Export, ExportSpec, PortCounters, StartedExport};
+use crate::metrics::Samples;
+use crate::port::OpenPort;
+
+/// The time that ending exports may take to send what they have.
+const END_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// The exports of a switch.
+pub(in crate::dataplane) struct Exports {
+    started: Vec<StartedExport>,
+    bell: Arc<Bell>,
+    /// How many have been started.
+    count: u32,
+}
+
+impl Exports {
+    /// None yet; `bell` wakes the switch's thread.
+    pub(in crate::dataplane) fn new(bell: Arc<Bell>) -> Self {
+        Self {
+            started: Vec::new(),
+            bell,
+            count: 0,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Export>> {
+        self.started.iter().map(|started| &started.export)
+    }
+
+    /// Adds the metrics of all.
+    pub(in crate::dataplane) fn report(&self, samples: &mut Samples) {
+        for export in self.all() {
+            let name = export.spec.to_string();
+            for (metric, count) in counts(export) {
+                samples.add(metric, &[("export", &name)], count);
+            }
+        }
+    }
+
+    /// Lists all, a line each.
+    pub(in crate::dataplane) fn lines(&self) -> String {
+        let lines = self.all().map(|export| {
+            let counts = counts(export).map(|(metric, count)| {
+                format!(" {}={count}", metric.trim_start_matches("export_"))
+            });
+            let trouble = export.state.trouble();
+            let trouble = trouble.map(|text| format!(" ({text})"));
+            let spec = &export.spec;
+            format!("{spec}{}{}\n", counts.concat(), trouble.unwrap_or_default())
+        });
+        lines.collect()
+    }
+
+    /// The same as JSON.
+    pub(in crate::dataplane) fn json(&self) -> Value {
+        let list = self.all().map(|export| {
+            let mut value = json!({
+                "export": export.spec.to_string(),
+                "trouble": export.state.trouble(),
+            });
+            for (metric, count) in counts(export) {
+                value[metric.trim_start_matches("export_")] = count.into();
+            }
+            value
+        });
+        list.collect()
+    }
+}
+
+/// The counters of an export, by the names of their metrics.
+fn counts(export: &Export) -> [(&'static str, u64); 6] {
+    let counts = &export.state.counts;
+    [
+        ("export_datagrams", counts.datagrams.load(Relaxed)),
+        ("export_failed_datagrams", counts.failed.load(Relaxed)),
+        ("export_samples", counts.samples.load(Relaxed)),
+        ("export_dropped_samples", counts.dropped.load(Relaxed)),
+        ("export_flows", counts.flows.load(Relaxed)),
+        ("export_uncached_packets", counts.uncached.load(Relaxed)),
+    ]
+}
+
+impl LiveSwitch {
+    /// Takes over the configured exports: those that stay go on, the others end and begin.
+    pub(in crate::dataplane) fn set_exports(&mut self, wanted: &[ExportSpec]) {
+        let all = self.exports.started.drain(..);
+        let (kept, ended): (Vec<_>, Vec<_>) =
+            all.partition(|started| wanted.contains(&started.export.spec));
+        self.exports.started = kept;
+        let has_changed = !ended.is_empty() || self.exports.started.len() < wanted.len();
+        let id = self.switch.datapath().config().datapath_id as u32;
+        for spec in wanted {
+            if self.exports.all().any(|export| export.spec == *spec) {
+                continue;
+            }
+            let number = id.wrapping_add(self.exports.count << 24);
+            match StartedExport::start(spec.clone(), number) {
+                Ok(started) => {
+                    self.exports.started.push(started);
+                    self.exports.count += 1;
+                }
+                Err(error) => warn!("{spec}: {error}"),
+            }
+        }
+        if has_changed {
+            self.feed_exports();
+        }
+    }
+
+    /// Lets the exports that there are see the ports, of all workers.
+    fn feed_exports(&mut self) {
+        let exports: Vec<_> = self.exports.all().cloned().collect();
+        self.tell_followers_of_exports(&exports);
+        self.io.ports.set_exports(exports, &self.exports.bell);
+        // What they see must come up to the switch.
+        self.accelerate_ports();
+    }
+
+    /// Does what is due for exports.
+    pub(in crate::dataplane) fn serve_exports(&mut self) {
+        if !self.io.ports.expire_flows() {
+            return;
+        }
+        let all = self.exports.all();
+        let due: Vec<_> = all
+            .filter(|export| export.wants_counters() && export.state.takes_counters())
+            .cloned()
+            .collect();
+        if due.is_empty() {
+            return;
+        }
+        let counters = self.port_counters();
+        for export in due {
+            let seen = counters.iter().filter(|(port, _)| export.sees(*port));
+            export.send_counters(seen.map(|(_, counters)| counters.clone()).collect());
+        }
+    }
+
+    /// Ends the exports at the end of the switch, whose ports have no frames any more: what they
+    /// have is sent, if that takes no longer than [`END_TIMEOUT`].
+    pub(in crate::dataplane) fn end_exports(&mut self) {
+        if self.exports.started.is_empty() {
+            return;
+        }
+        // Their threads end, and hand over their flows.
+        self.io.followers = None;
+        self.io.ports.set_exports(Vec::new(), &self.exports.bell);
+        let ending = self.exports.started.drain(..);
+        ending.for_each(|started| started.end(END_TIMEOUT));
+    }
+
+    fn port_counters(&mut self) -> Vec<(PortNo, PortCounters)> {
+        let settled = self.switch.settled();
+        let ports = settled.datapath().ports();
+        let found = self.io.ports.all().filter_map(|open| {
+            let port = ports.get(&open.number)?;
+            Some((open.number, counters_of(port, open)))
+        });
+        found.collect()
+    }
+}
+
+fn counters_of(port: &Port, open: &OpenPort) -> PortCounters {
+    let desc = &port.desc;
+    let stats = &port.stats;
+    PortCounters {
+        index: open.index().unwrap_or(desc.port_no.0),
+        interface: open.interface().map(String::from),
+        speed: u64::from(desc.curr_speed) * 1000,
+        is_enabled: !desc.config.has(PortConfig::PORT_DOWN),
+        is_up: !desc.state.has(PortState::LINK_DOWN),
+        received: Counted {
+            bytes: stats.rx_bytes,
+            packets: stats.rx_packets,
+            discarded: stats.rx_dropped,
+            errors: stats.rx_errors,
+        },
+        sent: Counted {
+            bytes: stats.tx_bytes,
+            packets: stats.tx_packets,
+            discarded: stats.tx_dropped,
+            errors: stats.tx_errors,
+        },
+    }
+}
