@@ -98,6 +98,26 @@ fn mn_with_our_class_works() {
 }
 
 #[test]
+fn sflow_of_switches_reaches_a_collector_beside_them() {
+    if !have(TOOLS) || !have(&["sfcapd", "nfdump"]) {
+        return;
+    }
+    // As docs/flow-export.md has it.
+    let script = format!(
+        "mkdir /tmp/flows; sfcapd -l /tmp/flows -b 127.0.0.1 -p 6343 2>/dev/null & sleep 1
+        mn --custom {OURS} --topo linear,3 --controller none \
+        --switch bofuss,failMode=standalone,opts=\"--sflow '127.0.0.1 rate=1 poll=5'\" \
+        --test pingall
+        sleep 1; kill $!; wait $!; nfdump -R /tmp/flows -s ip/packets"
+    );
+    let said = inside(&["sh", "-c", &script]);
+    assert!(said.contains("0% dropped (6/6 received)"), "{said}");
+    for host in 1..=3 {
+        assert!(said.contains(&format!(" 10.0.0.{host} ")), "{said}");
+    }
+}
+
+#[test]
 fn the_class_is_importable_and_its_former_file_still_works() {
     if !have(TOOLS) {
         return;

@@ -379,6 +379,24 @@ fn change(stage: &mut Stage, key: &str) {
             stage.follows(key, "[]");
             assert_eq!(stage.captures(), "");
         }
+        "sflow" | "ipfix" => {
+            refuses(stage, key, "['a b']", &format!("{key} a b: 'b' is no SET"));
+            let silent = silent_port();
+            stage.follows(key, &format!("['127.0.0.1:{silent} rate=1']"));
+            stage.lab.all_ping();
+            let line = format!("{key} 127.0.0.1:{silent} ");
+            assert!(stage.ctl("exports").contains(&line));
+            // Those that stay go on with what they have counted.
+            stage.follows("tables", "13");
+            until("it sends", || {
+                !stage
+                    .ctl("exports")
+                    .contains(&format!("{line}datagrams=0 "))
+                    || stage.ctl("exports").contains("refused")
+            });
+            stage.follows(key, "[]");
+            assert_eq!(stage.ctl("exports"), "");
+        }
         "capture-folder" => {
             let folder = stage.pki.0.display().to_string();
             stage.follows(key, &format!("'{folder}'"));

@@ -90,7 +90,10 @@ aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 aarch64-headers libc6-dev-arm64-cross' ;; esac
     # These packages start services, which a developer may not want.
     [ "$1" != test ] || [ -z "${CI-}" ] || echo 'prometheus prometheus
-ovs-vswitchd openvswitch-switch'
+ovs-vswitchd openvswitch-switch
+nfcapd nfdump
+nfdump nfdump
+sfcapd nfdump-sflow'
     sh "$0" has-cargo "$1" || echo 'curl curl
 ca-certificates ca-certificates'
 }
