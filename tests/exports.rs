@@ -252,8 +252,11 @@ fn workers_sample_their_own_and_sequence_numbers_stay_right() {
     let port = free_port();
     let collector = UdpSocket::bind(("::1", port)).unwrap();
     collector.set_nonblocking(true).unwrap();
+    let mut flows = Collector::start("nfcapd");
     let sflow = format!("[::1]:{port} rate=1 poll=0");
-    let arguments = ["--workers", "2", "--fail-mode", "secure", "--sflow", &sflow];
+    let ipfix = format!("127.0.0.1:{} idle=1", flows.port);
+    let mut arguments = vec!["--workers", "2", "--fail-mode", "secure"];
+    arguments.extend(["--sflow", &sflow, "--ipfix", &ipfix]);
     let lab = Lab::new(2, &arguments);
     for (from, to) in [(1, 2), (2, 1)] {
         lab.asks(&["add-flow", &format!("in_port={from},actions=output:{to}")]);
@@ -292,6 +295,12 @@ fn workers_sample_their_own_and_sequence_numbers_stay_right() {
     }
     let all: u32 = last.values().map(|source| source.0).sum();
     assert_eq!(u64::from(all), packets);
+    until("all flows have ended", || {
+        ctl(&lab, &["exports"]).matches(" flows=0 ").count() == 2
+    });
+    let read = flows.end();
+    assert_eq!(read["Packets"], packets);
+    assert_eq!(read["Sequence failures"], 0);
 }
 
 /// Frames of the same addresses and ports in two VLANs.

@@ -265,6 +265,13 @@ impl PortSet {
         Ok(count)
     }
 
+    /// Lets exports see frames of a port that were received from another worker's socket.
+    pub fn show_exports(&mut self, number: PortNo, frames: &[Frame]) {
+        if let Some(slot) = self.slots.get_mut(&number) {
+            slot.taps.iter_mut().for_each(|tap| tap.see(frames));
+        }
+    }
+
     /// Sends the queue of one port, and watches for room if some of it remains. Returns true if the
     /// port had no room before and has some now.
     pub fn send_queued(&mut self, number: PortNo) -> bool {

@@ -148,3 +148,33 @@ fn number(bytes: &[u8], at: usize) -> u16 {
 fn byte(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).copied().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_have_a_key() {
+        let mut random = 1_u64;
+        let mut next = || {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) as usize
+        };
+        let types = [[8, 0], [0x86, 0xdd], [0x81, 0], [0x88, 0xa8], [0x88, 0x47]];
+        for _ in 0..200_000 {
+            let mut bytes: Vec<u8> = (0..next() % 120).map(|_| next() as u8).collect();
+            let chosen = types[next() % types.len()];
+            if let Some(place) = bytes.get_mut(12..14) {
+                place.copy_from_slice(&chosen);
+            }
+            if let Some(version) = bytes.get_mut(14) {
+                *version = [0x45, 0x46, 0x60, 0][next() % 4];
+            }
+            let (key, facts) = FlowKey::read(&bytes);
+            assert!(facts.ip_end <= bytes.len());
+            assert_eq!(facts.ip_at.is_some(), key.ip_version != 0);
+        }
+    }
+}

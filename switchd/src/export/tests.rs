@@ -57,10 +57,7 @@ impl Pair {
     }
 
     fn frame(&self, bytes: &[u8]) -> Frame {
-        let mut frame = self.pool.take(bytes.len()).unwrap();
-        frame.set_len(bytes.len());
-        frame.bytes_mut().copy_from_slice(bytes);
-        frame
+        self.pool.frame(bytes).unwrap()
     }
 
     fn datagram(&self) -> Vec<u8> {
@@ -243,6 +240,38 @@ fn samples_of_a_super_frame_are_its_segments() {
 }
 
 #[test]
+fn packets_without_ethernet_are_samples_and_flows_of_ip() {
+    // The port leaves room for 14 bytes before the packet.
+    let mut bytes = udp(0, 8, 60);
+    bytes[..14].fill(0);
+    for format in ["sflow", "ipfix"] {
+        let pair = Pair::new(format, "rate=1");
+        pair.begins();
+        let port = TappedPort {
+            number: PortNo(1),
+            index: 77,
+            without_ethernet: true,
+        };
+        let mut tap = PortTap::new(Arc::clone(&pair.started.export), port);
+        tap.see(&[pair.frame(&bytes)]);
+        drop(tap);
+        let first = pair.datagram();
+        if format == "sflow" {
+            let (_, mut sample) = sflow(&first).2.remove(0);
+            sample.take(32);
+            let (_, mut raw) = sample.block();
+            assert_eq!(raw.words(), [11, 46, 0, 46]);
+            assert_eq!(raw.take(46), &bytes[14..]);
+        } else {
+            let record = ipfix(&[first, pair.datagram()]).remove(0);
+            let of = |number: u128| record[&number];
+            assert_eq!((of(256), of(7), of(1), of(352)), (0x0800, 8, 46, 60));
+            assert_eq!((of(56), of(80), of(58)), (0, 0, 0));
+        }
+    }
+}
+
+#[test]
 fn one_in_n_takes_its_share_and_says_from_how_many() {
     let pair = Pair::new("sflow", "rate=100 poll=0");
     pair.begins();
@@ -340,12 +369,7 @@ fn records_of(settings: &str, frames: &[Vec<Frame>]) -> Vec<Record> {
 #[test]
 fn packets_that_differ_in_their_vlan_alone_are_two_flows() {
     let pool = Pool::new(1 << 20);
-    let frame = |bytes: &[u8]| {
-        let mut frame = pool.take(bytes.len()).unwrap();
-        frame.set_len(bytes.len());
-        frame.bytes_mut().copy_from_slice(bytes);
-        frame
-    };
+    let frame = |bytes: &[u8]| pool.frame(bytes).unwrap();
     // With 8 bytes of padding.
     let mut padded = udp(0, 1, 52);
     padded.resize(60, 0);
@@ -379,12 +403,7 @@ fn packets_that_differ_in_their_vlan_alone_are_two_flows() {
 #[test]
 fn fragments_icmp_ipv6_and_other_frames_have_flows_of_their_own() {
     let pool = Pool::new(1 << 20);
-    let frame = |bytes: &[u8]| {
-        let mut frame = pool.take(bytes.len()).unwrap();
-        frame.set_len(bytes.len());
-        frame.bytes_mut().copy_from_slice(bytes);
-        frame
-    };
+    let frame = |bytes: &[u8]| pool.frame(bytes).unwrap();
     let mut first = udp(0, 9, 100);
     first[20] = 0x20; // more fragments
     let mut later = udp(0, 9, 100);
@@ -453,9 +472,7 @@ fn a_name_without_an_address_costs_samples_only() {
         without_ethernet: false,
     };
     let mut tap = PortTap::new(Arc::clone(&started.export), port);
-    let mut frame = pool.take(60).unwrap();
-    frame.set_len(60);
-    let burst = [frame];
+    let burst = [pool.frame(&[0; 60]).unwrap()];
     let start = Instant::now();
     // More than wait for a thread that sleeps.
     for _ in 0..3 * MAX_WAITING {

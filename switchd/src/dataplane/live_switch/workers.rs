@@ -239,6 +239,9 @@ impl LiveSwitch {
                 if count == 0 {
                     break;
                 }
+                if rule == FanoutRule::First {
+                    self.io.ports.show_exports(number, &frames);
+                }
                 self.answer_traces(number, &frames);
                 let now = self.now();
                 self.switch.receive(now, number, &mut frames, &mut self.io);
