@@ -4,24 +4,21 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::UdpSocket;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, AfPacketOptions, PortDriver};
-use bofuss_tests::{Lab, Process, address, have, ok, printed, program, run, until};
+use bofuss_tests::{Lab, address, have, ok, program, until};
 use serde_json::Value;
+
+mod collector;
+
+use collector::{Collector, free_port, numbers};
 
 const TOOLS: [&str; 7] = [
     "ip", "ping", "tshark", "dumpcap", "nfcapd", "sfcapd", "nfdump",
 ];
-
-/// A UDP port of loopback that nobody has.
-fn free_port() -> u16 {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.local_addr().unwrap().port()
-}
 
 fn ctl(lab: &Lab, words: &[&str]) -> String {
     ok(Command::new(program("bofuss"))
@@ -60,101 +57,6 @@ fn sum(ports: &[(u64, u64)]) -> (u64, u64) {
 fn index(lab: &Lab, host: u8) -> u64 {
     let path = format!("/sys/class/net/{}/ifindex", lab.port(host));
     fs::read_to_string(path).unwrap().trim().parse().unwrap()
-}
-
-/// A collector of nfdump, and a capture of what it gets.
-struct Collector {
-    process: Process,
-    capture: Process,
-    folder: PathBuf,
-    port: u16,
-}
-
-impl Collector {
-    /// Starts `sfcapd` or `nfcapd`.
-    fn start(tool: &str) -> Self {
-        let port = free_port();
-        let name = format!("bofuss-{tool}-{}-{port}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir(&folder).unwrap();
-        let mut capture = Command::new("dumpcap");
-        capture.args(["-q", "-i", "lo", "-f", &format!("udp port {port}"), "-w"]);
-        capture.arg(folder.with_extension("pcapng"));
-        let capture = Process::start(capture.stderr(Stdio::null()));
-        let mut command = Command::new(tool);
-        command.args(["-b", "127.0.0.1", "-p", &port.to_string(), "-t", "3600"]);
-        command.arg("-l").arg(&folder);
-        let command = command.stdout(Stdio::null()).stderr(Stdio::null());
-        let process = Process::start(command);
-        let this = Self {
-            process,
-            capture,
-            folder,
-            port,
-        };
-        until("the capture begins", || {
-            let file = this.folder.with_extension("pcapng").metadata();
-            file.is_ok_and(|file| file.len() > 0)
-        });
-        until("the collector listens", || {
-            UdpSocket::bind(("127.0.0.1", port)).is_err()
-        });
-        this
-    }
-
-    /// Ends both. Returns what nfdump has counted, by name.
-    fn end(&mut self) -> BTreeMap<String, u64> {
-        // dumpcap gets packets in blocks, once a second.
-        std::thread::sleep(Duration::from_millis(1500));
-        self.process.terminate();
-        self.capture.terminate();
-        let text = ok(Command::new("nfdump").arg("-I").arg("-R").arg(&self.folder));
-        let lines = text.lines().filter_map(|line| line.split_once(": "));
-        lines
-            .filter_map(|(name, count)| Some((name.into(), count.trim().parse().ok()?)))
-            .collect()
-    }
-
-    /// Fields of all packets that pass a filter, a line each, as tshark prints them.
-    fn tshark(&self, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
-        let mut command = Command::new("tshark");
-        command.arg("-r").arg(self.folder.with_extension("pcapng"));
-        let port = self.port;
-        for decode in ["sflow", "cflow"] {
-            if filter.contains(decode) {
-                command.args(["-d", &format!("udp.port=={port},{decode}")]);
-            }
-        }
-        command.args(["-Y", filter, "-T", "fields"]);
-        command.args(fields.iter().flat_map(|field| ["-e", field]));
-        let output = run(&mut command);
-        assert!(output.status.success(), "{}", printed(&output));
-        let text = String::from_utf8(output.stdout).unwrap();
-        let lines = text.lines();
-        lines
-            .map(|line| line.split('\t').map(String::from).collect())
-            .collect()
-    }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-        let _ = fs::remove_file(self.folder.with_extension("pcapng"));
-    }
-}
-
-/// The numbers in lists with commas.
-fn numbers(texts: &[String]) -> Vec<u64> {
-    let all = texts.iter().flat_map(|text| text.split(','));
-    all.filter(|text| !text.is_empty())
-        .map(|text| {
-            let hex = text
-                .strip_prefix("0x")
-                .map(|hex| u64::from_str_radix(hex, 16));
-            hex.unwrap_or_else(|| text.parse()).unwrap()
-        })
-        .collect()
 }
 
 #[test]
@@ -474,4 +376,40 @@ fn a_port_whose_frames_are_sampled_is_not_accelerated() {
     ctl(&lab, &["unset", "sflow"]);
     assert!(accelerator().contains("port 1 on"), "{}", accelerator());
     lab.all_ping();
+}
+
+#[test]
+fn flows_are_sent_when_an_export_ends_and_when_the_switch_does() {
+    if !have(&TOOLS) {
+        return;
+    }
+    let [mut first, mut second] = [(); 2].map(|()| Collector::start("nfcapd"));
+    let line = |collector: &Collector| format!("127.0.0.1:{} idle=600", collector.port);
+    let mut lab = Lab::new(2, &["--ipfix", &line(&first)]);
+    lab.all_ping();
+    lab.udp(1, 2);
+    // One that stays keeps its flows.
+    ctl(&lab, &["set", "sflow = ['127.0.0.1 rate=7']"]);
+    let both = format!("ipfix = ['{}', '{}']", line(&first), line(&second));
+    let at_first = sum(&received(&lab)).0;
+    ctl(&lab, &["set", &both]);
+    lab.all_ping();
+    let in_both = sum(&received(&lab)).0;
+    ctl(&lab, &["set", &format!("ipfix = ['{}']", line(&second))]);
+    lab.all_ping();
+    let at_last = sum(&received(&lab)).0;
+    assert_eq!(lab.switch.terminate(), Some(0));
+    let read = [first.end(), second.end()];
+    assert_eq!(read[0]["Packets"], in_both);
+    assert_eq!(read[1]["Packets"], at_last - at_first);
+    for (collector, read) in [first, second].iter().zip(&read) {
+        assert_eq!(read["Sequence failures"], 0);
+        let reasons = collector.tshark("cflow.packets", &["cflow.flow_end_reason"]);
+        assert!(
+            reasons
+                .iter()
+                .flat_map(|row| numbers(row))
+                .all(|reason| reason == 4)
+        );
+    }
 }

@@ -37,6 +37,8 @@ const MAX_WAITING: usize = 4096;
 pub struct StartedExport {
     /// What ports feed.
     pub export: Arc<Export>,
+    /// What tells it from others.
+    pub number: u32,
     /// Ends with its thread.
     done: Receiver<()>,
 }
@@ -63,13 +65,17 @@ impl StartedExport {
             to,
             origin,
         });
-        Ok(Self { export, done })
+        Ok(Self {
+            export,
+            number,
+            done,
+        })
     }
 
     /// Waits until all has been sent that was handed over, or for `limit`. The ports feed it no
     /// more.
     pub fn end(self, limit: Duration) {
-        let Self { export, done } = self;
+        let Self { export, done, .. } = self;
         drop(export);
         // The thread sends nothing here: it drops its end.
         let _ = done.recv_timeout(limit);

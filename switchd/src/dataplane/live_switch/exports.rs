@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tracing::warn;
 
 use super::LiveSwitch;
-use crate::export::{Bell, Counted, Export, ExportSpec, PortCounters, StartedExport};
+use crate::export::{Bell, Counted, Export, ExportSpec, MAX_EXPORTS, PortCounters, StartedExport};
 use crate::metrics::Samples;
 use crate::port::OpenPort;
 
@@ -22,8 +22,6 @@ const END_TIMEOUT: Duration = Duration::from_millis(500);
 pub(in crate::dataplane) struct Exports {
     started: Vec<StartedExport>,
     bell: Arc<Bell>,
-    /// How many have been started.
-    count: u32,
 }
 
 impl Exports {
@@ -32,12 +30,20 @@ impl Exports {
         Self {
             started: Vec::new(),
             bell,
-            count: 0,
         }
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Export>> {
         self.started.iter().map(|started| &started.export)
+    }
+
+    /// A number that tells a new export from the others of this switch and of other switches,
+    /// whose datapath ids end otherwise.
+    fn free_number(&self, id: u32) -> u32 {
+        let numbers = (0..=MAX_EXPORTS as u32).map(|place| id.wrapping_add(place << 24));
+        let is_free = |number: &u32| self.started.iter().all(|other| other.number != *number);
+        let mut free = numbers.filter(is_free);
+        free.next().expect("there are fewer exports than numbers")
     }
 
     /// Adds the metrics of all.
@@ -106,12 +112,9 @@ impl LiveSwitch {
             if self.exports.all().any(|export| export.spec == *spec) {
                 continue;
             }
-            let number = id.wrapping_add(self.exports.count << 24);
+            let number = self.exports.free_number(id);
             match StartedExport::start(spec.clone(), number) {
-                Ok(started) => {
-                    self.exports.started.push(started);
-                    self.exports.count += 1;
-                }
+                Ok(started) => self.exports.started.push(started),
                 Err(error) => warn!("{spec}: {error}"),
             }
         }
