@@ -220,7 +220,10 @@ fn ipfix_totals_are_those_of_ports_and_flows_end_in_time() {
         return;
     }
     let mut collector = Collector::start("nfcapd");
-    let ipfix = format!("127.0.0.1:{} idle=1 active=3 domain=9", collector.port);
+    let ipfix = format!(
+        "127.0.0.1:{} idle=1 active=3 domain=9 templates=2",
+        collector.port
+    );
     let lab = Lab::new(2, &["--ipfix", &ipfix]);
     lab.all_ping();
     lab.udp(1, 2);
@@ -263,6 +266,8 @@ fn ipfix_totals_are_those_of_ports_and_flows_end_in_time() {
             .len(),
         0
     );
+    let templates = collector.tshark("cflow.flowset_id == 2", &["cflow.od_id"]);
+    assert!(templates.len() >= 4 && templates.iter().all(|row| row[0] == "9"));
     let fields = [
         "cflow.inputint",
         "cflow.packets",
