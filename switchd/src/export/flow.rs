@@ -1,10 +1,12 @@
 //! What makes packets one flow, and what is reported of it.
 
+use std::hash::{Hash, Hasher};
+
 use bofuss_oflib::field::Header;
 use bofuss_packet::{Fragment, Layout, survey};
 
 /// What all packets of a flow agree in, besides the port by which they came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowKey {
     /// Source address of Ethernet.
     pub eth_src: [u8; 6],
@@ -28,6 +30,27 @@ pub struct FlowKey {
     pub ports: [u16; 2],
     /// Type and code of ICMP.
     pub icmp: [u8; 2],
+}
+
+impl Hash for FlowKey {
+    /// Gives the hasher words, as the calls for each field would take most of the time.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut ends = [0; 24];
+        ends[..6].copy_from_slice(&self.eth_src);
+        ends[6..12].copy_from_slice(&self.eth_dst);
+        ends[12..14].copy_from_slice(&self.vlan.to_ne_bytes());
+        ends[14..16].copy_from_slice(&self.ports[0].to_ne_bytes());
+        ends[16..18].copy_from_slice(&self.ports[1].to_ne_bytes());
+        ends[18..20].copy_from_slice(&self.icmp);
+        ends[20..22].copy_from_slice(&self.eth_type.to_ne_bytes());
+        ends[22] = self.protocol;
+        ends[23] = self.tos;
+        state.write(&ends);
+        // The version of IP follows from the Ethernet type; 12 bytes of IPv4 are zeros.
+        let address_bytes = if self.ip_version == 4 { 4 } else { 16 };
+        state.write(&self.ip_src[..address_bytes]);
+        state.write(&self.ip_dst[..address_bytes]);
+    }
 }
 
 /// What a frame adds to its flow.

@@ -339,7 +339,10 @@ impl Sender {
 
     /// Sends a datagram; one that the system refuses is counted.
     fn send(&mut self, bytes: &[u8]) {
+        let counts = &self.state.counts;
         let Some(socket) = &self.socket else {
+            // It was closed by the datagram before.
+            counts.failed.fetch_add(1, Relaxed);
             return;
         };
         self.at_once += 1;
@@ -356,7 +359,6 @@ impl Sender {
             *trouble = Some(error.to_string());
             sent = socket.send(bytes);
         }
-        let counts = &self.state.counts;
         match sent {
             Ok(_) => {
                 counts.datagrams.fetch_add(1, Relaxed);
