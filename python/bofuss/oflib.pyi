@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from typing import Any, ClassVar, NamedTuple
 
-from typing_extensions import Self
+from typing_extensions import Buffer, Self
 
 Value = int | str | tuple[int, int] | tuple[str, str]
 
@@ -59,7 +59,7 @@ class ExperimenterValue:
     @staticmethod
     def from_text(kind: str, text: str) -> ExperimenterValue: ...
     @staticmethod
-    def from_bytes(kind: str, bytes: bytes) -> ExperimenterValue: ...
+    def from_bytes(kind: str, bytes: Buffer) -> ExperimenterValue: ...
     @property
     def kind(self) -> str: ...
     @property
@@ -76,7 +76,7 @@ class ExperimenterValue:
 
 class Framer:
     def __init__(self) -> None: ...
-    def feed(self, data: bytes) -> Framer: ...
+    def feed(self, data: Buffer) -> Framer: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Message]: ...
     def __next__(self) -> Message: ...
@@ -100,7 +100,7 @@ class FlowUpdate(Record): ...
 class QueueProp(Record): ...
 class TableFeatureProp(Record): ...
 
-def decode(data: bytes) -> Message: ...
+def decode(data: Buffer) -> Message: ...
 def encode(message: Message) -> bytes: ...
 def flow_from_text(text: str, command: int | str = ...) -> FlowMod: ...
 def flow_to_text(flow: FlowMod) -> str: ...
@@ -475,7 +475,7 @@ class ExperimenterProperty(Record):
         self,
         experimenter: int = ...,
         exp_type: int = ...,
-        data: bytes | str = ...,
+        data: Buffer | str = ...,
     ) -> None: ...
 
 class OpticalPort(Record):
@@ -1149,7 +1149,7 @@ class QueuePropExperimenter(QueueProp):
     def __init__(
         self,
         experimenter: int = ...,
-        data: bytes | str = ...,
+        data: Buffer | str = ...,
         exp_type: int = ...,
     ) -> None: ...
 
@@ -1199,7 +1199,7 @@ class TableFeaturePropExperimenter(TableFeatureProp):
         type: int = ...,
         experimenter: int = ...,
         exp_type: int = ...,
-        data: bytes | str = ...,
+        data: Buffer | str = ...,
     ) -> None: ...
 
 class ActionOutput(Action):
@@ -1392,7 +1392,7 @@ class ErrorMsg(Message):
         self,
         type: int = ...,
         code: int = ...,
-        data: bytes | str = ...,
+        data: Buffer | str = ...,
         experimenter: int = ...,
         xid: int = ...,
         version: int = ...,
@@ -1404,7 +1404,7 @@ class EchoRequest(Message):
     version: int
     def __init__(
         self,
-        data: bytes | str = ...,
+        data: Buffer | str = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1415,7 +1415,7 @@ class EchoReply(Message):
     version: int
     def __init__(
         self,
-        data: bytes | str = ...,
+        data: Buffer | str = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1518,7 +1518,7 @@ class PacketIn(Message):
         table_id: int | str = ...,
         cookie: int = ...,
         match: Match | str | Mapping[str, Any] = ...,
-        data: bytes | str = ...,
+        data: Buffer | str = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1582,7 +1582,7 @@ class PacketOut(Message):
         buffer_id: int | str = ...,
         in_port: int | str = ...,
         actions: Sequence[Action | Mapping[str, Any]] | str = ...,
-        data: bytes | str = ...,
+        data: Buffer | str = ...,
         match: Match | str | Mapping[str, Any] = ...,
         xid: int = ...,
         version: int = ...,

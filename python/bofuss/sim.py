@@ -159,15 +159,18 @@ def run(
     read: Callable[[str], str] | None = None,
     log: bool = False,
     controllers: Mapping[str, Controller] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Result:
-    """Runs a scenario to its end.
+    """Runs a scenario to its end. Other threads go on meanwhile; Ctrl-C raises KeyboardInterrupt.
 
     `read` returns the text of a file that the scenario names. `log` asks for the event log. `controllers`
-    are the scenario's controllers of kind `python`, by their names. Raises ValueError for a mistake in the
-    scenario, with its line, and ControllerError if a controller raises an exception.
+    are the scenario's controllers of kind `python`, by their names. `progress` is called some times a
+    second with the simulated time in nanoseconds and the number of events so far; an exception of it ends
+    the run. Raises ValueError for a mistake in the scenario, with its line, and ControllerError if a
+    controller raises an exception.
     """
     calls = {name: _Calls(name, one) for name, one in (controllers or {}).items()}
-    statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls)
+    statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls, progress)
     events = [json.loads(line) for line in lines]
     return Result(text, json.loads(statistics), failures, events, Svg(timeline))
 

@@ -31,7 +31,8 @@ A notebook shows this as a picture, which is also `explain(...).picture`.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Union
 
 from bofuss._native import Switch
 from bofuss.oflib import Message
@@ -129,6 +130,14 @@ class Refused(NamedTuple):
     type: int
     code: int
     experimenter: int
+
+
+def _again(made_with: dict[str, Any], calls: Iterable[tuple[str, tuple[Any, ...]]]) -> Switch:
+    """The switch that these calls make: a copy, for `copy` and `pickle`."""
+    switch = Switch(**made_with)
+    for name, arguments in calls:
+        getattr(switch, name)(*arguments)
+    return switch
 
 
 Effect = Union[Transmit, Send, Deliver, Close, SetLink, Advertise, Unsent, Refused]

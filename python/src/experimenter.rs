@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::buffer::Buffer;
 use crate::codecs::{catalogue, codec};
 use crate::errors;
 use crate::form::{Fault, PyForm, To};
@@ -42,10 +43,8 @@ impl PyExtValue {
 
     /// Reads the bytes of a value, from the experimenter's number on.
     #[staticmethod]
-    fn from_bytes(kind: &str, bytes: &[u8]) -> PyResult<Self> {
-        let mut reader = Reader::new(codec(4), bytes);
-        let value = ExtValue::decode(named_kind(kind)?, &mut reader);
-        value.map(Self).map_err(errors::of_decoding)
+    fn from_bytes(kind: &str, bytes: Buffer<'_>) -> PyResult<Self> {
+        Self::read(kind, bytes.named("bytes")?.as_bytes())
     }
 
     /// `action`, `instruction`, `message` or `multipart`.
@@ -104,6 +103,15 @@ impl PyExtValue {
     }
 }
 
+impl PyExtValue {
+    /// The value in bytes.
+    fn read(kind: &str, bytes: &[u8]) -> PyResult<Self> {
+        let mut reader = Reader::new(codec(4), bytes);
+        let value = ExtValue::decode(named_kind(kind)?, &mut reader);
+        value.map(Self).map_err(errors::of_decoding)
+    }
+}
+
 impl PyForm for ExtValue {
     fn annotation() -> String {
         "ExperimenterValue".into()
@@ -135,7 +143,7 @@ impl PyForm for ExtValue {
         };
         let kind = String::from_python(&named)?;
         let made = match (part(parts, "bytes"), part(parts, "text")) {
-            (Some(bytes), _) => PyExtValue::from_bytes(&kind, &Bytes::from_python(&bytes)?.0)?,
+            (Some(bytes), _) => PyExtValue::read(&kind, &Bytes::from_python(&bytes)?.0)?,
             (None, Some(text)) => PyExtValue::from_text(
                 &kind,
                 &text

@@ -1,6 +1,6 @@
 //! Converts values of oflib to Python values and back: the trait, and numbers, texts and lists.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 use bofuss_oflib::Mac;
 use bofuss_oflib::message::controller_status::Uri;
@@ -9,6 +9,8 @@ use bofuss_oflib::wire::{Bytes, FixedStr};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString};
+
+use crate::buffer::Buffer;
 
 /// The kind of Python values that are made: objects, or plain values that JSON has: dictionaries,
 /// lists, numbers and texts.
@@ -58,13 +60,18 @@ impl Fault {
     }
 }
 
+impl Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.what),
+            path => write!(f, "{path}: {}", self.what),
+        }
+    }
+}
+
 impl From<Fault> for PyErr {
     fn from(fault: Fault) -> Self {
-        let Fault { path, what } = fault;
-        PyValueError::new_err(match path.as_str() {
-            "" => what,
-            path => format!("{path}: {what}"),
-        })
+        PyValueError::new_err(fault.to_string())
     }
 }
 
@@ -219,7 +226,7 @@ impl PyForm for Bytes {
         "bytes".into()
     }
     fn accepted() -> String {
-        "bytes | str".into()
+        "Buffer | str".into()
     }
     fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
         if to.plain {
@@ -238,6 +245,9 @@ impl PyForm for Bytes {
             return bofuss_oflib::text::parse_bytes(&text)
                 .map(Self)
                 .map_err(Fault::new);
+        }
+        if let Some(bytes) = Buffer::of(value) {
+            return Ok(Self(bytes.as_bytes().into()));
         }
         value
             .extract::<Vec<u8>>()

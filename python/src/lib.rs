@@ -1,11 +1,14 @@
 //! bofuss as a Python module: `bofuss._native`, the compiled part of the package `python/bofuss`.
 
 mod action;
+mod buffer;
 mod class;
 mod codecs;
+mod effects;
 mod errors;
 mod experimenter;
 mod form;
+mod locked;
 mod matching;
 mod members;
 mod message;

@@ -13,6 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::buffer::Buffer;
 use crate::class::Class;
 use crate::codecs::{catalogue, codec};
 use crate::experimenter::PyExtValue;
@@ -27,7 +28,12 @@ use crate::{errors, structures};
 ///
 /// Raises DecodeError.
 #[pyfunction]
-fn decode<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+fn decode<'py>(py: Python<'py>, data: Buffer<'py>) -> PyResult<Bound<'py, PyAny>> {
+    decoded(py, data.named("data")?.as_bytes())
+}
+
+/// The message in the bytes of one.
+fn decoded<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let version = data.first().copied().unwrap_or(0);
     let decoded = codec(version).decode(data);
     let (xid, message) = decoded.map_err(errors::of_decoding)?;
@@ -165,9 +171,12 @@ impl PyFramer {
     }
 
     /// Appends bytes. Returns the framer, for `for message in framer.feed(data)`.
-    fn feed<'py>(mut this: PyRefMut<'py, Self>, data: &[u8]) -> PyRefMut<'py, Self> {
-        this.0.push(data);
-        this
+    fn feed<'py>(
+        mut this: PyRefMut<'py, Self>,
+        data: Buffer<'py>,
+    ) -> PyResult<PyRefMut<'py, Self>> {
+        this.0.push(data.named("data")?.as_bytes());
+        Ok(this)
     }
 
     /// The number of bytes that wait for the rest of their message.
@@ -183,7 +192,7 @@ impl PyFramer {
     /// next call goes on after it; after a wrong length, nothing more can be read.
     fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.0.next_message().map_err(errors::of_decoding)? {
-            Some(bytes) => decode(py, bytes).map(Some),
+            Some(bytes) => decoded(py, bytes).map(Some),
             None => Ok(None),
         }
     }

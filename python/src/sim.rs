@@ -1,7 +1,9 @@
 //! `bofuss.sim`: runs scenarios of the simulator, with controllers in Python.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use bofuss_embed::Time;
 use bofuss_oflib::Message;
@@ -10,7 +12,6 @@ use bofuss_sim::scenario::{ControllerRow, Outside, Scenario, ScenarioError};
 use bofuss_sim::{EventLog, LogEvent, NodeId, Observer, Timeline};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::form::PyForm;
 use crate::message::Headed;
@@ -19,19 +20,19 @@ use crate::message::Headed;
 type Raised = Rc<RefCell<Option<PyErr>>>;
 
 /// The means that Python passes to a scenario: a reader of files, and controllers.
-struct FromPython<'py> {
-    read: Option<Bound<'py, PyAny>>,
+struct FromPython {
+    read: Option<Py<PyAny>>,
     /// The controllers by name. Those that the scenario has taken are removed.
-    controllers: Bound<'py, PyDict>,
+    controllers: BTreeMap<String, Py<PyAny>>,
     raised: Raised,
 }
 
-impl Outside for FromPython<'_> {
+impl Outside for FromPython {
     fn read(&mut self, name: &str) -> Result<String, ScenarioError> {
         let Some(read) = &self.read else {
             return Err(format!("{name}: nothing is given that reads files").into());
         };
-        let text = read.call1((name,)).and_then(|text| text.extract());
+        let text = Python::attach(|py| read.bind(py).call1((name,))?.extract::<String>());
         Ok(text.map_err(|error| error.to_string())?)
     }
 
@@ -40,18 +41,15 @@ impl Outside for FromPython<'_> {
             return Err("the kinds of controllers here are learning, rules and python".into());
         }
         let name = row.name.get_ref();
-        let found = self.controllers.get_item(name);
-        let Some(calls) = found.map_err(|error| error.to_string())? else {
+        let Some(calls) = self.controllers.remove(name) else {
             return Err(format!("no controller is given for {name}").into());
         };
         let controller = PythonController {
-            calls: calls.unbind(),
+            calls,
             version: row.version.number(),
             next_tick: None,
             raised: self.raised.clone(),
         };
-        let taken = self.controllers.del_item(name);
-        taken.map_err(|error| error.to_string())?;
         Ok(Box::new(controller))
     }
 }
@@ -172,11 +170,19 @@ impl Controller for PythonController {
     }
 }
 
-/// Collects the lines of the event log, if there is one, and the timeline.
+/// The time between two looks at the signals of Python.
+const LOOK_EACH: Duration = Duration::from_millis(100);
+
+/// Collects the lines of the event log, if there is one, and the timeline; ends the run if Python
+/// is interrupted.
 struct Recorder {
     log: Option<EventLog>,
     lines: Vec<String>,
     timeline: Timeline,
+    /// Called with the simulated time and the number of events.
+    progress: Option<Py<PyAny>>,
+    looked: Instant,
+    raised: Raised,
 }
 
 impl Observer for Recorder {
@@ -185,6 +191,27 @@ impl Observer for Recorder {
             self.lines.push(log.line(event));
         }
         self.timeline.add(event);
+    }
+
+    fn goes_on(&mut self, now: Time, events: u64) -> bool {
+        if self.looked.elapsed() < LOOK_EACH {
+            return true;
+        }
+        self.looked = Instant::now();
+        let looked = Python::attach(|py| {
+            py.check_signals()?;
+            if let Some(progress) = &self.progress {
+                progress.bind(py).call1((now.0, events))?;
+            }
+            Ok(())
+        });
+        match looked {
+            Ok(()) => true,
+            Err(error) => {
+                self.raised.borrow_mut().get_or_insert(error);
+                false
+            }
+        }
     }
 }
 
@@ -196,33 +223,61 @@ fn refused(error: ScenarioError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Runs a scenario. Its controllers of kind `python` are taken out of `controllers`, by name.
+/// Runs a scenario, while other threads of Python go on. Its controllers of kind `python` are taken
+/// out of `controllers`, by name. `progress` is called with the simulated time and the number of
+/// events so far, some times a second.
 #[pyfunction]
 pub(crate) fn run_scenario(
+    py: Python<'_>,
     text: &str,
     seed: Option<u64>,
-    read: Option<Bound<'_, PyAny>>,
+    read: Option<Py<PyAny>>,
     wants_log: bool,
-    controllers: Bound<'_, PyDict>,
+    controllers: BTreeMap<String, Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<RunResult> {
-    let given: Vec<_> = controllers.values().iter().collect();
-    let raised = Raised::default();
-    let mut outside = FromPython {
-        read,
-        controllers,
-        raised: raised.clone(),
-    };
-    let mut scenario = Scenario::build(text, seed, &mut outside).map_err(refused)?;
-    if let Some(name) = outside.controllers.keys().iter().next() {
-        let what = format!("no controller of kind python is called {name}");
-        return Err(PyValueError::new_err(what));
+    let mut given = Vec::new();
+    for calls in controllers.values() {
+        given.push(calls.clone_ref(py));
     }
-    let names = scenario.names().clone();
-    for calls in given {
-        for (name, switch) in &names.switches {
-            calls.call_method1("name_switch", (switch.0, name))?;
+    py.detach(move || {
+        let raised = Raised::default();
+        let mut outside = FromPython {
+            read,
+            controllers,
+            raised: raised.clone(),
+        };
+        let mut scenario = Scenario::build(text, seed, &mut outside).map_err(refused)?;
+        if let Some(name) = outside.controllers.keys().next() {
+            let what = format!("no controller of kind python is called {name}");
+            return Err(PyValueError::new_err(what));
         }
-    }
+        name_switches(given, &scenario)?;
+        run(&mut scenario, wants_log, progress, &raised)
+    })
+}
+
+/// Tells controllers the names of the switches.
+fn name_switches(controllers: Vec<Py<PyAny>>, scenario: &Scenario) -> PyResult<()> {
+    Python::attach(|py| {
+        for calls in controllers {
+            for (name, switch) in &scenario.names().switches {
+                let named = (switch.0, name);
+                calls.bind(py).call_method1("name_switch", named)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Runs a scenario to its end.
+fn run(
+    scenario: &mut Scenario,
+    wants_log: bool,
+    progress: Option<Py<PyAny>>,
+    raised: &Raised,
+) -> PyResult<RunResult> {
+    let names = scenario.names().clone();
     let catalogue = scenario.catalogue().clone();
     let log = wants_log.then(|| EventLog::new(scenario.network(), &names, catalogue));
     let end = scenario.end();
@@ -230,6 +285,9 @@ pub(crate) fn run_scenario(
         log,
         lines: Vec::new(),
         timeline: Timeline::new(end, &names),
+        progress,
+        looked: Instant::now(),
+        raised: raised.clone(),
     };
     if let Err(error) = scenario.run_until(end, &mut recorder) {
         let raised = raised.borrow_mut().take();

@@ -1,37 +1,36 @@
 //! `bofuss.Switch`: a switch in a Python program, which passes in the time.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bofuss_embed::{ConnId, Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode, Time};
+use bofuss_embed::{ConnId, EmbeddedConfig, EmbeddedSwitch, FailMode, Time};
+use bofuss_frame::{HEADROOM_BYTES, MAX_FRAME_BYTES, Pool};
 use bofuss_oflib::message::PortDesc;
-use bofuss_oflib::{ErrorCode, Message, PortNo, Version};
+use bofuss_oflib::{PortNo, Version};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
+use crate::buffer::Buffer;
 use crate::codecs::codec;
+use crate::effects::{MODULE, Taken};
 use crate::errors;
 use crate::form::{PyForm, To};
+use crate::locked::{Call, Calls, Held, Locked, refused};
 use crate::message::Headed;
 
-/// The Python module that has the classes of effects and traces.
-const MODULE: &str = "bofuss.switch";
+/// The most bytes of a record, unless another number is given.
+const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// A switch without threads, sockets and clock. Each method is an input with its time, and `drain`
 /// returns the effects. Times are nanoseconds of any clock that does not go back; without one, an
-/// input has the time of the one before. Only the thread that made a switch may use it.
-#[pyclass(module = "bofuss", name = "Switch", unsendable)]
+/// input has the time of the one before. Any thread may call a switch; the calls are made one after
+/// the other. With `recorded`, it can be copied and pickled.
+#[pyclass(module = "bofuss.switch", name = "Switch", frozen)]
 pub(crate) struct PySwitch {
-    embedded: EmbeddedSwitch,
-    now: Time,
-    /// The versions of the connections of messages.
-    versions: BTreeMap<ConnId, Version>,
-}
-
-/// The exception for a call that was refused and changed nothing.
-fn refused(error: EmbedError) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    locked: Locked,
+    /// What it was made with.
+    made_with: Py<PyDict>,
+    is_recorded: bool,
 }
 
 /// The version with this number on the wire. Errors: there is none.
@@ -59,12 +58,32 @@ fn set_option(config: &mut EmbeddedConfig, name: &str, value: &Bound<'_, PyAny>)
             tables.select = named.parse().map_err(errors::of_text)?;
         }
         "links_fixed" => config.links_fixed = value.extract()?,
+        "pool_bytes" => {
+            let bytes: usize = value.extract()?;
+            if bytes < MIN_POOL_BYTES {
+                let what = format!("{bytes} bytes: at least {MIN_POOL_BYTES}");
+                return Err(PyValueError::new_err(what));
+            }
+            config.pool = Pool::new(bytes);
+        }
         _ => {
             let text = format!("a switch has no option '{name}'");
             return Err(PyTypeError::new_err(text));
         }
     }
     Ok(())
+}
+
+/// The smallest pool: of one frame of the longest kind.
+const MIN_POOL_BYTES: usize = MAX_FRAME_BYTES + HEADROOM_BYTES;
+
+/// The same exception, with the name of the option that it is about.
+fn within(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    let text = error.value(py).to_string();
+    if text.contains(name) {
+        return error;
+    }
+    PyErr::from_type(error.get_type(py), format!("{name}: {text}"))
 }
 
 #[pymethods]
@@ -74,16 +93,25 @@ impl PySwitch {
     /// table), `max_total_entries`, `max_groups`, `max_buckets` (of all groups), `max_meters` and
     /// `max_bands` (of a meter). `select` is how select groups choose a bucket: `hash`,
     /// `round-robin` or `random`. With `links_fixed`, controllers may not set links up and down.
+    /// `pool_bytes` is the room for frames until `drain`.
+    ///
+    /// With `recorded`, the calls are kept, in at most `max_record_bytes`: `copy.copy` and `pickle`
+    /// make the same calls on a new switch.
     #[new]
     #[pyo3(signature = (
-        *, datapath_id = 1, ports = 0, tables = 64, fail_mode = "secure", now = 0, **options
+        *, datapath_id = 1, ports = 0, tables = 64, fail_mode = "secure", now = 0,
+        recorded = false, max_record_bytes = MAX_RECORD_BYTES, **options
     ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
+        py: Python<'_>,
         datapath_id: u64,
         ports: u32,
         tables: u8,
         fail_mode: &str,
         now: u64,
+        recorded: bool,
+        max_record_bytes: usize,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let catalogue = Arc::clone(&codec(Version::USUAL.number()).catalogue);
@@ -97,262 +125,339 @@ impl PySwitch {
             other => return Err(PyValueError::new_err(format!("no fail mode is '{other}'"))),
         };
         for (name, value) in options.into_iter().flatten() {
-            set_option(&mut config, &name.extract::<String>()?, &value)?;
+            let name = name.extract::<String>()?;
+            set_option(&mut config, &name, &value).map_err(|error| within(py, &name, error))?;
         }
+        let made_with = PyDict::new(py);
+        if let Some(options) = options {
+            made_with.update(options.as_mapping())?;
+        }
+        made_with.set_item("datapath_id", datapath_id)?;
+        made_with.set_item("ports", ports)?;
+        made_with.set_item("tables", tables)?;
+        made_with.set_item("fail_mode", fail_mode)?;
+        made_with.set_item("now", now)?;
+        made_with.set_item("recorded", recorded)?;
+        made_with.set_item("max_record_bytes", max_record_bytes)?;
         let now = Time(now);
-        let embedded = EmbeddedSwitch::new(now, config).map_err(refused)?;
-        let mut this = Self {
-            embedded,
-            now,
-            versions: BTreeMap::new(),
-        };
+        let mut embedded = EmbeddedSwitch::new(now, config).map_err(refused)?;
         for number in 1..=ports {
-            this.add_port(number, None, None)?;
+            let added = embedded.add_port(now, bofuss_embed::port(number), Default::default());
+            added.map_err(refused)?;
         }
-        Ok(this)
+        let record = recorded.then(|| Calls::new(max_record_bytes));
+        Ok(Self {
+            locked: Locked::new(Held::new(embedded, now, record)),
+            made_with: made_with.unbind(),
+            is_recorded: recorded,
+        })
     }
 
     /// The time of the last input.
     #[getter]
-    fn now(&self) -> u64 {
-        self.now.0
+    fn now(&self, py: Python<'_>) -> PyResult<u64> {
+        self.locked.call(py, |held| Ok(held.now.0))
     }
 
     /// Adds a port, or changes the one with this number; `desc` is its description.
     #[pyo3(signature = (number, desc = None, now = None))]
     fn add_port(
-        &mut self,
+        &self,
+        py: Python<'_>,
         number: u32,
         desc: Option<&Bound<'_, PyAny>>,
         now: Option<u64>,
     ) -> PyResult<()> {
-        let desc = match desc {
+        let port = match desc {
             Some(desc) => PortDesc {
                 port_no: PortNo(number),
                 ..PortDesc::from_python(desc)?
             },
             None => bofuss_embed::port(number),
         };
-        let now = self.at(now)?;
-        let added = self.embedded.add_port(now, desc, Default::default());
-        added.map_err(refused)
+        let known = port.to_python(To { py, plain: false })?;
+        let call = self.call("add_port", (number, known, now), py)?;
+        self.locked.call(py, |held| {
+            let at = held.at(now)?;
+            let added = held.switch().add_port(at, port, Default::default());
+            added.map_err(refused)?;
+            done(held, at, call, 0)
+        })
     }
 
     /// Removes a port.
     #[pyo3(signature = (number, now = None))]
-    fn remove_port(&mut self, number: u32, now: Option<u64>) -> PyResult<()> {
-        let now = self.at(now)?;
-        let removed = self.embedded.remove_port(now, PortNo(number));
-        removed.map_err(refused)
+    fn remove_port(&self, py: Python<'_>, number: u32, now: Option<u64>) -> PyResult<()> {
+        let call = self.call("remove_port", (number, now), py)?;
+        self.locked.call(py, |held| {
+            let at = held.at(now)?;
+            let removed = held.switch().remove_port(at, PortNo(number));
+            removed.map_err(refused)?;
+            done(held, at, call, 0)
+        })
     }
 
     /// Says that the link of a port came up or went down.
     #[pyo3(signature = (number, up, now = None))]
-    fn set_link(&mut self, number: u32, up: bool, now: Option<u64>) -> PyResult<()> {
-        let now = self.at(now)?;
-        let set = self.embedded.set_link(now, PortNo(number), up);
-        set.map_err(refused)
+    fn set_link(&self, py: Python<'_>, number: u32, up: bool, now: Option<u64>) -> PyResult<()> {
+        let call = self.call("set_link", (number, up, now), py)?;
+        self.locked.call(py, |held| {
+            let at = held.at(now)?;
+            let set = held.switch().set_link(at, PortNo(number), up);
+            set.map_err(refused)?;
+            done(held, at, call, 0)
+        })
     }
 
-    /// Passes a frame that arrived on a port: from the destination address on, without FCS.
+    /// Passes a frame that arrived on a port, as any object with a buffer: from the destination
+    /// address on, without FCS.
     #[pyo3(signature = (port, frame, now = None))]
-    fn receive(&mut self, port: u32, frame: &[u8], now: Option<u64>) -> PyResult<()> {
-        let now = self.at(now)?;
-        let Some(copied) = self.embedded.frame(frame) else {
-            let what = format!("no room for {} bytes", frame.len());
-            return Err(PyValueError::new_err(what));
-        };
-        let received = self.embedded.receive(now, PortNo(port), &mut vec![copied]);
-        received.map_err(refused)
+    fn receive(
+        &self,
+        py: Python<'_>,
+        port: u32,
+        frame: Buffer<'_>,
+        now: Option<u64>,
+    ) -> PyResult<()> {
+        let frame = frame.named("frame")?;
+        let call = self.call("receive", (port, &frame, now), py)?;
+        let bytes = frame.as_bytes();
+        self.locked.call(py, |held| {
+            let at = held.at(now)?;
+            let Some(copied) = held.switch().frame(bytes) else {
+                return Err(PyValueError::new_err(no_room(bytes.len())));
+            };
+            let received = held.switch().receive(at, PortNo(port), &mut vec![copied]);
+            received.map_err(refused)?;
+            done(held, at, call, bytes.len())
+        })
     }
 
     /// Explains what would happen to a frame on a port, as a `Trace`, and changes nothing.
     #[pyo3(signature = (port, frame, now = None))]
     fn explain<'py>(
-        &mut self,
+        &self,
         py: Python<'py>,
         port: u32,
-        frame: &[u8],
+        frame: Buffer<'py>,
         now: Option<u64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let now = self.at(now)?;
-        let explained = self.embedded.explain(now, PortNo(port), frame);
-        let trace = explained.map_err(refused)?;
-        let class = py.import(MODULE)?.getattr("Trace")?;
-        class.call1((trace.to_string(), trace.svg()))
+        let frame = frame.named("frame")?;
+        let bytes = frame.as_bytes();
+        let explained = self.locked.call_long(py, |held| {
+            let at = held.at(now)?;
+            let explained = held.switch().explain(at, PortNo(port), bytes);
+            let trace = explained.map_err(refused)?;
+            held.now = at;
+            Ok((trace.to_string(), trace.svg()))
+        })?;
+        py.import(MODULE)?.getattr("Trace")?.call1(explained)
     }
 
     /// Opens a connection of a controller, or of a tool, that carries bytes; returns its number.
     /// The switch's HELLO is the first effect.
     #[pyo3(signature = (is_controller = true))]
-    fn connect(&mut self, is_controller: bool) -> u64 {
-        self.embedded.connect(is_controller).0
+    fn connect(&self, py: Python<'_>, is_controller: bool) -> PyResult<u64> {
+        let call = self.call("connect", (is_controller,), py)?;
+        self.locked.call(py, |held| {
+            let conn = held.switch().connect(is_controller);
+            held.note(call, 0);
+            Ok(conn.0)
+        })
     }
 
     /// Passes bytes that arrived on a connection, cut anywhere; returns how many were taken. Pass
     /// the rest again after `work`, when the peer has read.
     #[pyo3(signature = (connection, data, now = None))]
-    fn feed(&mut self, connection: u64, data: &[u8], now: Option<u64>) -> PyResult<usize> {
-        let now = self.at(now)?;
-        let taken = self.embedded.feed(now, ConnId(connection), data);
-        taken.map_err(refused)
+    fn feed(
+        &self,
+        py: Python<'_>,
+        connection: u64,
+        data: Buffer<'_>,
+        now: Option<u64>,
+    ) -> PyResult<usize> {
+        let data = data.named("data")?;
+        let call = self.call("feed", (connection, &data, now), py)?;
+        let bytes = data.as_bytes();
+        self.locked.call_long(py, |held| {
+            let at = held.at(now)?;
+            let fed = held.switch().feed(at, ConnId(connection), bytes);
+            let taken = fed.map_err(refused)?;
+            done(held, at, call, bytes.len())?;
+            Ok(taken)
+        })
     }
 
     /// Opens a connection of a controller that carries messages instead of bytes; returns its
     /// number.
     #[pyo3(signature = (version = 4, now = None))]
-    fn connect_messages(&mut self, version: u8, now: Option<u64>) -> PyResult<u64> {
+    fn connect_messages(&self, py: Python<'_>, version: u8, now: Option<u64>) -> PyResult<u64> {
+        let call = self.call("connect_messages", (version, now), py)?;
         let version = version_of(version)?;
-        let now = self.at(now)?;
-        let conn = self.embedded.connect_typed(now, version);
-        self.versions.insert(conn, version);
-        Ok(conn.0)
+        self.locked.call(py, |held| {
+            let at = held.at(now)?;
+            let conn = held.switch().connect_typed(at, version);
+            held.versions.insert(conn, version);
+            done(held, at, call, 0)?;
+            Ok(conn.0)
+        })
     }
 
     /// Passes a message that arrived on a connection of messages. Returns False if it was not
     /// taken, because a reply is unfinished: pass it again after `work`.
     #[pyo3(signature = (connection, message, now = None))]
     fn message(
-        &mut self,
+        &self,
+        py: Python<'_>,
         connection: u64,
         message: &Bound<'_, PyAny>,
         now: Option<u64>,
     ) -> PyResult<bool> {
-        let Headed { xid, message, .. } = Headed::from_python(message)?;
-        let now = self.at(now)?;
-        let taken = self.embedded.message(now, ConnId(connection), xid, message);
-        taken.map_err(refused)
+        let headed = Headed::from_python(message)?;
+        // The object may be changed later, so the record has one of its own.
+        let mut call = None;
+        if self.is_recorded {
+            let copy = headed.to_python(To { py, plain: false })?;
+            call = self.call("message", (connection, copy, now), py)?;
+        }
+        let Headed { xid, message, .. } = headed;
+        self.locked.call_long(py, |held| {
+            let at = held.at(now)?;
+            let conn = ConnId(connection);
+            let given = held.switch().message(at, conn, xid, message);
+            let taken = given.map_err(refused)?;
+            done(held, at, call, MESSAGE_BYTES)?;
+            Ok(taken)
+        })
     }
 
     /// Removes a connection that was closed.
     #[pyo3(signature = (connection, now = None))]
-    fn disconnect(&mut self, connection: u64, now: Option<u64>) -> PyResult<()> {
-        let now = self.at(now)?;
-        let gone = self.embedded.disconnect(now, ConnId(connection));
-        self.versions.remove(&ConnId(connection));
-        gone.map_err(refused)
+    fn disconnect(&self, py: Python<'_>, connection: u64, now: Option<u64>) -> PyResult<()> {
+        let call = self.call("disconnect", (connection, now), py)?;
+        self.locked.call(py, |held| {
+            let at = held.at(now)?;
+            let gone = held.switch().disconnect(at, ConnId(connection));
+            gone.map_err(refused)?;
+            held.versions.remove(&ConnId(connection));
+            done(held, at, call, 0)
+        })
     }
 
     /// Expires entries, and serves other timers that are due.
-    fn tick(&mut self, now: u64) -> PyResult<()> {
-        let now = self.at(Some(now))?;
-        self.embedded.tick(now);
-        Ok(())
+    fn tick(&self, py: Python<'_>, now: u64) -> PyResult<()> {
+        let call = self.call("tick", (now,), py)?;
+        self.locked.call_long(py, |held| {
+            let at = held.at(Some(now))?;
+            held.switch().tick(at);
+            done(held, at, call, 0)
+        })
     }
 
     /// The time at which to call `tick` next; None if nothing waits for a time.
     #[getter]
-    fn next_tick(&self) -> Option<u64> {
-        self.embedded.next_tick().map(|time| time.0)
+    fn next_tick(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.locked
+            .call(py, |held| Ok(held.switch().next_tick().map(|time| time.0)))
     }
 
     /// Continues replies that waited for their reader.
     #[pyo3(signature = (now = None))]
-    fn work(&mut self, now: Option<u64>) -> PyResult<()> {
-        let now = self.at(now)?;
-        self.embedded.work(now);
-        Ok(())
+    fn work(&self, py: Python<'_>, now: Option<u64>) -> PyResult<()> {
+        let call = self.call("work", (now,), py)?;
+        self.locked.call_long(py, |held| {
+            let at = held.at(now)?;
+            held.switch().work(at);
+            done(held, at, call, 0)
+        })
     }
 
     /// True if something waits for `work`.
     #[getter]
-    fn has_work(&self) -> bool {
-        self.embedded.has_work()
+    fn has_work(&self, py: Python<'_>) -> PyResult<bool> {
+        self.locked.call(py, |held| Ok(held.switch().has_work()))
     }
 
     /// Takes the effects of the inputs, in order: `Transmit`, `Send` and others of `bofuss.switch`.
-    fn drain<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    fn drain<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let call = self.call("drain", (), py)?;
+        let taken = self.locked.call(py, |held| {
+            let taken = Taken::all(held);
+            // Without effects, the call changed nothing.
+            held.note(call.filter(|_| !taken.is_empty()), 0);
+            Ok(taken)
+        })?;
         let mut effects = Vec::new();
-        while let Some(effect) = self.embedded.next_effect() {
-            effects.push(self.effect(py, effect)?);
+        for effect in taken {
+            effects.push(effect.into_python(py)?);
         }
         Ok(effects)
     }
+
+    /// For `pickle` and `copy`: a function, what the switch was made with, and its calls. Raises
+    /// TypeError without `recorded`, and ValueError if the calls took more than
+    /// `max_record_bytes`.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Reduced<'py>)> {
+        let calls: Vec<Call> = self.locked.call(py, |held| {
+            let record = held.record()?.iter();
+            Ok(record
+                .map(|(name, one)| (*name, one.clone_ref(py)))
+                .collect())
+        })?;
+        let again = py.import(MODULE)?.getattr("_again")?;
+        let made_with = self.made_with.bind(py).copy()?;
+        Ok((again, (made_with, PyList::new(py, calls)?)))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        self.locked.call(py, |held| {
+            let now = held.now.0;
+            let datapath = held.switch().switch().datapath();
+            Ok(format!(
+                "<Switch of datapath {:#x} with {} ports, at {now} ns>",
+                datapath.config().datapath_id,
+                datapath.ports().len(),
+            ))
+        })
+    }
 }
 
+/// What a copy is made of: what the switch was made with, and its calls.
+type Reduced<'py> = (Bound<'py, PyDict>, Bound<'py, PyList>);
+
+/// Bytes that a message takes in a record, roughly.
+const MESSAGE_BYTES: usize = 1024;
+
 impl PySwitch {
-    /// Sets the time to that of an input. Errors: it is before that of the last input.
-    fn at(&mut self, now: Option<u64>) -> PyResult<Time> {
-        let now = now.map_or(self.now, Time);
-        if now < self.now {
-            let what = format!(
-                "{} is before {}, when the last input came",
-                now.0, self.now.0
-            );
-            return Err(PyValueError::new_err(what));
-        }
-        self.now = now;
-        Ok(now)
-    }
-
-    /// An effect as an object of its Python class.
-    fn effect<'py>(&mut self, py: Python<'py>, effect: Effect) -> PyResult<Bound<'py, PyAny>> {
-        let (class, members) = match effect {
-            Effect::Transmit { port, queue, frame } => {
-                let bytes = PyBytes::new(py, frame.bytes());
-                (
-                    "Transmit",
-                    (port.0, bytes, queue.0).into_pyobject(py)?.into_any(),
-                )
-            }
-            Effect::Send { conn, bytes } => {
-                let bytes = PyBytes::new(py, &bytes);
-                ("Send", (conn.0, bytes).into_pyobject(py)?.into_any())
-            }
-            Effect::Message { conn, xid, message } => {
-                let message = self.sent(py, conn, xid, message)?;
-                ("Deliver", (conn.0, message).into_pyobject(py)?.into_any())
-            }
-            Effect::Close { conn, why } => {
-                self.versions.remove(&conn);
-                (
-                    "Close",
-                    (conn.0, why.to_string()).into_pyobject(py)?.into_any(),
-                )
-            }
-            Effect::SetLink { port, up } => ("SetLink", (port.0, up).into_pyobject(py)?.into_any()),
-            Effect::Advertise { port, features } => (
-                "Advertise",
-                (port.0, features.0).into_pyobject(py)?.into_any(),
-            ),
-            Effect::Unsent {
-                conn,
-                xid,
-                name,
-                cause,
-            } => {
-                let members = (conn.0, xid, name, cause.to_string());
-                ("Unsent", members.into_pyobject(py)?.into_any())
-            }
-            Effect::Refused { conn, xid, error } => {
-                let ErrorCode {
-                    ty,
-                    code,
-                    experimenter,
-                } = error;
-                let members = (conn.0, xid, ty, code, experimenter);
-                ("Refused", members.into_pyobject(py)?.into_any())
-            }
-            other => return Err(PyValueError::new_err(format!("{other:?}"))),
-        };
-        let class = py.import(MODULE)?.getattr(class)?;
-        class.call1(members.cast_into::<PyTuple>()?)
-    }
-
-    /// The object of a message that the switch sends on a connection of messages.
-    fn sent<'py>(
+    /// A call for the record, if there is one.
+    fn call<'py, T>(
         &self,
+        name: &'static str,
+        arguments: T,
         py: Python<'py>,
-        conn: ConnId,
-        xid: u32,
-        message: Message,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let version = self.versions.get(&conn);
-        let headed = Headed {
-            version: version.map_or(Version::USUAL.number(), |version| version.number()),
-            xid,
-            message,
-        };
-        headed.to_python(To { py, plain: false })
+    ) -> PyResult<Option<Call>>
+    where
+        T: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>>,
+        PyErr: From<T::Error>,
+    {
+        if !self.is_recorded {
+            return Ok(None);
+        }
+        Ok(Some((name, arguments.into_pyobject(py)?.unbind())))
     }
+}
+
+/// Sets the time to that of a call that was made, and notes the call.
+fn done(held: &mut Held, at: Time, call: Option<Call>, bytes: usize) -> PyResult<()> {
+    held.now = at;
+    held.note(call, bytes);
+    Ok(())
+}
+
+/// Why a frame of this length gets no buffer.
+fn no_room(bytes: usize) -> String {
+    if bytes > MAX_FRAME_BYTES {
+        return format!("no room for {bytes} bytes: a frame has at most {MAX_FRAME_BYTES}");
+    }
+    format!("no room for {bytes} bytes: call drain, as frames that wait there fill the pool")
 }

@@ -64,6 +64,8 @@ pub enum NetworkError {
     Unknown,
     /// More events happened than [`NetworkConfig::max_events`].
     TooManyEvents,
+    /// The observer ended the run.
+    Ended,
     /// A controller cannot continue, in its words.
     Controller(String),
 }
@@ -83,6 +85,7 @@ impl fmt::Display for NetworkError {
             Self::TooManyEvents => f.write_str(
                 "more events than max_events: a storm of frames, or max_events is too low",
             ),
+            Self::Ended => f.write_str("the run was ended"),
             Self::Controller(why) => f.write_str(why),
         }
     }

@@ -62,6 +62,9 @@ pub enum EventKind<'a> {
     Controller(ControllerId, &'a HostReport),
 }
 
+/// Events between two calls of [`Observer::goes_on`].
+pub(crate) const ASKED_EACH: u64 = 4096;
+
 /// Receives the events of a network.
 pub trait Observer {
     /// Called for each event, in order.
@@ -73,6 +76,11 @@ pub trait Observer {
     }
     /// Takes the trace of the frame in the event with this number, or why it cannot be traced.
     fn trace(&mut self, _number: u64, _trace: Result<Trace, EmbedError>) {}
+    /// Called now and then, at least once in some thousand events, with the time and the number of
+    /// events so far. Returns false to end the run there.
+    fn goes_on(&mut self, _now: Time, _events: u64) -> bool {
+        true
+    }
 }
 
 /// Ignores all events.

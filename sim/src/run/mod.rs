@@ -11,18 +11,21 @@ use crate::event_queue::{Due, Turn};
 use crate::host::{Host, HostOutput};
 use crate::link::{LinkDrop, LinkState, NodeId, NodePort};
 use crate::network::{Change, Network, NetworkError, NodeKind};
-use crate::observer::{ControllerId, EventKind, LinkDirection, LinkId, LogEvent, Observer};
+use crate::observer::{
+    ASKED_EACH, ControllerId, EventKind, LinkDirection, LinkId, LogEvent, Observer,
+};
 
 impl Network {
     /// Runs all events up to and including the time `end`.
     ///
-    /// Errors: [`NetworkError::TooManyEvents`] and [`NetworkError::Controller`]; then the time
-    /// stays that of the last event.
+    /// Errors: [`NetworkError::TooManyEvents`], [`NetworkError::Controller`], and
+    /// [`NetworkError::Ended`]; then the time stays that of the last event.
     pub fn run_until(
         &mut self,
         end: Time,
         observer: &mut dyn Observer,
     ) -> Result<(), NetworkError> {
+        let mut turns = 0;
         while let Some((turn, due)) = self.events.pop_until(end) {
             self.now = turn.at;
             match due {
@@ -40,6 +43,10 @@ impl Network {
             }
             if self.reported > self.config.max_events {
                 return Err(NetworkError::TooManyEvents);
+            }
+            turns += 1;
+            if turns % ASKED_EACH == 0 && !observer.goes_on(self.now, self.reported) {
+                return Err(NetworkError::Ended);
             }
         }
         self.now = self.now.max(end);
