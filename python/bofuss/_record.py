@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import bofuss._native as _native
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 
 class DecodeError(ValueError):
@@ -45,6 +48,35 @@ class TextError(ValueError):
         self.offset = offset
 
 
+class _Signature:
+    """The signature of a class: its members with their types, for `help` and `inspect`."""
+
+    def __get__(self, instance: object, cls: type[Record]) -> Signature:
+        from inspect import Parameter, Signature
+
+        accepted = ACCEPTED.get(cls.__name__)
+        if accepted is None:
+            raise AttributeError("__signature__")
+        has_all = not any(needed for _, _, needed in accepted)
+        # The class of a message that nobody has read derives from that of the message.
+        made = next(one for one in cls.__mro__ if "_class" in vars(one))
+        initial = made() if has_all else None
+        parameters = []
+        has_initial = False
+        for name, annotation, needed in accepted:
+            # A member that is needed after one that is not has no form in Python.
+            has_initial |= not needed
+            default = getattr(initial, name, ...) if has_initial else Parameter.empty
+            parameters.append(
+                Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+            )
+        return Signature(parameters)
+
+
+ACCEPTED: dict[str, list[tuple[str, str, bool]]] = {}
+"""The members of each class with the types that its constructor accepts, and whether they are needed."""
+
+
 class Record:
     """A structure with named members, which can be changed.
 
@@ -54,6 +86,7 @@ class Record:
 
     __slots__ = ()
     __match_args__: ClassVar[tuple[str, ...]] = ()
+    __signature__ = _Signature()
     __hash__ = None  # type: ignore[assignment]
     _class: ClassVar[str]
     _convert: ClassVar[Any]
@@ -110,6 +143,10 @@ class Record:
             setattr(self, name, value)
 
 
+# The types are those of each class.
+Record.__init__.__annotations__.clear()
+
+
 def _derived(cls: type[Record]) -> list[type[Record]]:
     found: list[type[Record]] = []
     for one in cls.__subclasses__():
@@ -151,6 +188,8 @@ class _Unread:
 
     def __getattr__(self, name: str) -> Any:
         _native.read(self)
+        if isinstance(self, _Unread):
+            raise AttributeError(f"{type(self).__name__} has no {name}")
         return getattr(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:

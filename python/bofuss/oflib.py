@@ -37,9 +37,11 @@ import enum as _enum
 from typing import NamedTuple as _NamedTuple
 
 from bofuss import _native
+from bofuss._docs import DOCS as _DOCS
 from bofuss._native import ExperimenterValue, Framer, Match, decode, encode
 from bofuss._native import actions_from_text, flow_from_text, flow_to_text, group_from_text
 from bofuss._native import instructions_from_text, meter_from_text, packet_from_text
+from bofuss._record import ACCEPTED as _ACCEPTED
 from bofuss._record import Action, DecodeError, EncodeError, Instruction, Message, MeterBand
 from bofuss._record import FlowUpdate, QueueProp, Record, TableFeatureProp, TextError
 
@@ -72,11 +74,29 @@ FIELDS = {row[0]: FieldRow(*row) for row in _native.field_rows()}
 def _enumerations() -> None:
     for name, are_flags, values in _native.enumerations():
         make = _enum.IntFlag if are_flags else _enum.IntEnum
-        globals()[name] = make(name, values, module=__name__)
+        made = make(name, values, module=__name__)
+        text, said = _DOCS[name]
+        made.__doc__ = _document(text, [(value, "", said.get(value, "")) for value, _ in values])
+        globals()[name] = made
+
+
+def _classes() -> None:
+    for name, _, members in _native.rows():
+        made = getattr(_native, name)
+        text, said = _DOCS[name]
+        made.__doc__ = _document(text, [(one, f" ({type_})", said[one]) for one, type_, _, _ in members])
+        made.__annotations__ = {one: type_ for one, type_, _, _ in members}
+        _ACCEPTED[name] = [(one, accepted, needed) for one, _, accepted, needed in members]
+        globals()[name] = made
+
+
+def _document(text: str, parts: list[tuple[str, str, str]]) -> str:
+    """The text of a class, with its members or values, their types, and what they are."""
+    lines = [f"{name}{type_}: {said}" if said else f"{name}{type_}" for name, type_, said in parts]
+    return "\n".join([text, "", *lines]) if lines else text
 
 
 _enumerations()
-for _name, _, _ in _native.rows():
-    globals()[_name] = getattr(_native, _name)
+_classes()
 
 __all__ = [name for name in globals() if not name.startswith("_") and name != "annotations"]

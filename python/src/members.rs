@@ -16,6 +16,8 @@ pub(crate) struct Member {
     pub(crate) annotation: String,
     /// The type that the constructor accepts for it, for stubs.
     pub(crate) accepted: String,
+    /// True if it has no initial value.
+    pub(crate) is_needed: bool,
 }
 
 impl Member {
@@ -25,6 +27,15 @@ impl Member {
             name,
             annotation: T::annotation(),
             accepted: T::accepted(),
+            is_needed: false,
+        }
+    }
+
+    /// The member of this name, which has that initial value if there is one.
+    pub(crate) fn with<T: PyForm>(name: &'static str, initial: Option<T>) -> Self {
+        Self {
+            is_needed: initial.is_none(),
+            ..Self::of::<T>(name)
         }
     }
 

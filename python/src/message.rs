@@ -216,7 +216,7 @@ impl Within {
 
 impl Members for RequestForward {
     fn members() -> Vec<Member> {
-        vec![Member::of::<Within>("request")]
+        vec![Member::with::<Within>("request", None)]
     }
     fn write(&self, out: &MembersOut<'_>) -> PyResult<()> {
         let request = Within::new(self.xid, &self.request);
@@ -236,7 +236,7 @@ impl Members for BundleAdd {
         vec![
             Member::of::<u32>("bundle_id"),
             Member::of::<BundleFlags>("flags"),
-            Member::of::<Within>("message"),
+            Member::with::<Within>("message", None),
             Member::of::<Vec<ExperimenterProperty>>("experimenters"),
         ]
     }
@@ -323,7 +323,7 @@ macro_rules! multiparts {
         impl Members for $T {
             fn members() -> Vec<Member> {
                 vec![
-                    Member::of::<String>("type"),
+                    Member::with::<String>("type", None),
                     Member::of::<MultipartBody<&$Body>>("body"),
                     Member::of::<bool>("more"),
                 ]

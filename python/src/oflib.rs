@@ -19,14 +19,15 @@ use crate::codecs::{catalogue, codec};
 use crate::experimenter::PyExtValue;
 use crate::form::{PyForm, To};
 use crate::matching::PyMatch;
+use crate::members::Member;
 use crate::message::{Headed, Held, read};
 use crate::number::{Enumeration, FLAGS, NAMED};
 use crate::record::Record;
 use crate::{errors, structures};
 
-/// Reads one whole message, header included, in the version of its header.
+/// `decode(data: Buffer) -> Message`
 ///
-/// Raises DecodeError.
+/// Reads one whole message, header included, in the version of its header. Raises DecodeError.
 #[pyfunction]
 fn decode<'py>(py: Python<'py>, data: Buffer<'py>) -> PyResult<Bound<'py, PyAny>> {
     decoded(py, data.named("data")?.as_bytes())
@@ -45,6 +46,8 @@ fn decoded<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     headed.unread(py)
 }
 
+/// `encode(message: Message) -> bytes`
+///
 /// The bytes of a message, header included. A multipart whose list is too long for one message
 /// becomes several.
 ///
@@ -80,6 +83,8 @@ fn command<T: PyForm>(value: Option<&Bound<'_, PyAny>>, usual: T) -> PyResult<T>
     Ok(T::from_python(value).map_err(|fault| fault.within("command"))?)
 }
 
+/// `flow_from_text(text: str, command: int | str = "add") -> FlowMod`
+///
 /// Reads a flow: `priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2`. Raises TextError.
 #[pyfunction]
 #[pyo3(signature = (text, command = None))]
@@ -93,6 +98,8 @@ fn flow_from_text<'py>(
     made(py, Message::FlowMod(flow))
 }
 
+/// `flow_to_text(flow: FlowMod) -> str`
+///
 /// The text that `flow_from_text` reads. It does not have the command.
 #[pyfunction]
 fn flow_to_text(flow: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -105,6 +112,8 @@ fn flow_to_text(flow: &Bound<'_, PyAny>) -> PyResult<String> {
     }
 }
 
+/// `group_from_text(text: str, command: int | str = "add") -> GroupMod`
+///
 /// Reads a group: `group_id=1,type=select,bucket=weight:2,output:1`. Raises TextError.
 #[pyfunction]
 #[pyo3(signature = (text, command = None))]
@@ -118,6 +127,8 @@ fn group_from_text<'py>(
     made(py, Message::GroupMod(group))
 }
 
+/// `meter_from_text(text: str, command: int | str = "add") -> MeterMod`
+///
 /// Reads a meter: `meter=1,kbps,bands=type=drop,rate=1000`. Raises TextError.
 #[pyfunction]
 #[pyo3(signature = (text, command = None))]
@@ -131,6 +142,8 @@ fn meter_from_text<'py>(
     made(py, Message::MeterMod(meter))
 }
 
+/// `actions_from_text(text: str) -> list[Action]`
+///
 /// Reads actions: `dec_ttl,output:2`. Raises TextError.
 #[pyfunction]
 fn actions_from_text<'py>(
@@ -140,6 +153,8 @@ fn actions_from_text<'py>(
     Vec::<Action>::from_python(text)?.to_python(To { py, plain: false })
 }
 
+/// `instructions_from_text(text: str) -> list[Instruction]`
+///
 /// Reads instructions: `meter:1,output:2,goto_table:3`. Raises TextError.
 #[pyfunction]
 fn instructions_from_text<'py>(
@@ -149,6 +164,8 @@ fn instructions_from_text<'py>(
     Instructions::from_python(text)?.to_python(To { py, plain: false })
 }
 
+/// `packet_from_text(text: str) -> tuple[int, bytes]`
+///
 /// Makes the packet that a text describes, in the syntax of `bofuss trace`:
 /// `in_port=1,tcp,nw_dst=10.0.0.2,tcp_dst=80`. Returns its ingress port (1 if the text has none)
 /// and the frame. Raises ValueError.
@@ -159,7 +176,8 @@ fn packet_from_text<'py>(py: Python<'py>, text: &str) -> PyResult<(u32, Bound<'p
     Ok((port.0, PyBytes::new(py, &frame)))
 }
 
-/// Cuts a stream of bytes into messages: `feed` it bytes, then iterate.
+/// Cuts a stream of bytes into messages: `feed(data: Buffer)` it bytes, then iterate over each
+/// `Message`.
 #[pyclass(module = "bofuss.oflib", name = "Framer")]
 struct PyFramer(bofuss_oflib::Framer);
 
@@ -204,14 +222,21 @@ fn classes() -> impl Iterator<Item = &'static Class> {
     structures::classes().chain(unions).chain(Headed::classes())
 }
 
-/// The rows of all classes: name, base class, and of each member the name, type and accepted type.
+/// The rows of all classes: name, base class, and of each member the name, type, accepted type, and
+/// whether it has no initial value.
 #[pyfunction]
 fn rows(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
     let mut rows = Vec::new();
     for class in classes() {
         let mut members = Vec::new();
         for member in (class.members)() {
-            members.push((member.name, member.annotation, member.accepted));
+            let Member {
+                name,
+                annotation,
+                accepted,
+                is_needed,
+            } = member;
+            members.push((name, annotation, accepted, is_needed));
         }
         let row = (class.name, class.base, members).into_pyobject(py)?;
         rows.push(row.into_any());

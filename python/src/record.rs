@@ -167,8 +167,9 @@ macro_rules! variants {
                 const COUNT: usize = [$(stringify!($class)),*].len();
                 static CLASSES: [$crate::class::Class; COUNT] = [$(
                     $crate::record::class_of::<$E>(stringify!($class), $N, || {
-                        vec![$($crate::members::Member::of::<$T>(
+                        vec![$($crate::members::Member::with::<$T>(
                             $crate::record::name!($m $($name)?),
+                            $crate::record::variants!(@initial $($initial)?),
                         )),*]
                     })
                 ),*];

@@ -327,7 +327,7 @@ macro_rules! one_value {
     ($($T:ident $name:literal $(= $initial:expr)?;)*) => { $(
         impl Members for $T {
             fn members() -> Vec<Member> {
-                vec![Member::of::<$T>($name)]
+                vec![Member::with::<$T>($name, variants!(@initial $($initial)?))]
             }
             fn write(&self, out: &MembersOut<'_>) -> PyResult<()> {
                 out.put(intern!(out.py(), $name), self)

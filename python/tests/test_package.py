@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import os
 import pkgutil
+import pydoc
 import subprocess
 import sys
 import tempfile
 import unittest
 
 import bofuss
+from bofuss import oflib
 
 from common import ROOT
 
@@ -27,6 +30,9 @@ class Printed(unittest.TestCase):
         )
         text = (ROOT / file).read_text()
         self.assertEqual(text, printed.stdout.decode(), "run `cargo xtask python --write`")
+
+    def test_the_documentation_is_that_of_the_sources(self) -> None:
+        self.is_in("python/bofuss/_docs.py", "python/tools/docs.py")
 
     def test_stubs_are_what_the_classes_are(self) -> None:
         self.is_in("python/bofuss/oflib.pyi", "python/tools/stubs.py")
@@ -50,6 +56,30 @@ class Printed(unittest.TestCase):
 
 
 class Documentation(unittest.TestCase):
+    def test_help_shows_the_fields_of_a_class_with_their_types(self) -> None:
+        shown = pydoc.render_doc(oflib.FlowMod, renderer=pydoc.plaintext)
+        self.assertIn("FlowMod(cookie: 'int' = 0, ", shown)
+        self.assertIn("match: 'Match | str | Mapping[str, Any]' = Match('')", shown)
+        self.assertIn("hard_timeout (int): Seconds until the entry goes; 0 is never.", shown)
+        self.assertNotIn("*values: Any", shown)
+        self.assertEqual(str(inspect.signature(oflib.ActionGroup)), "(group_id: 'int | str')")
+        self.assertEqual(inspect.signature(oflib.decode(oflib.Hello().encode()).__class__).parameters.keys(),
+                         {"bitmap", "xid", "version"})
+
+    def test_all_names_of_oflib_have_documentation_and_types(self) -> None:
+        self.assertGreater(len(oflib.__all__), 190)
+        for name in oflib.__all__:
+            one = getattr(oflib, name)
+            if name in ("ERRORS", "FIELDS"):
+                continue
+            self.assertTrue((one.__doc__ or "").strip(), name)
+            if inspect.isclass(one) and issubclass(one, oflib.Record) and one.__match_args__:
+                self.assertIn("__doc__", vars(one), name)
+                for parameter in inspect.signature(one).parameters.values():
+                    self.assertIsNot(parameter.annotation, parameter.empty, f"{name}.{parameter.name}")
+            elif not inspect.isclass(one):
+                self.assertIn(" -> ", one.__doc__, name)
+
     def test_examples_of_modules_and_guides_are_true(self) -> None:
         examples = 0
         for module in pkgutil.iter_modules(bofuss.__path__, "bofuss."):

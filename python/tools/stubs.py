@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bofuss import _native, oflib
+from bofuss._docs import DOCS
 
 HEAD = '''"""The types of `bofuss.oflib`; printed by python/tools/stubs.py."""
 
@@ -118,22 +119,30 @@ def packet_from_text(text: str) -> tuple[int, bytes]: ...
 '''
 
 
+def quoted(text: str) -> str:
+    """A text of documentation."""
+    return f'"""{text}"""'
+
+
 def main() -> None:
     print(HEAD, end="")
     for name, are_flags, values in _native.enumerations():
         print(f"\nclass {name}({'IntFlag' if are_flags else 'IntEnum'}):")
+        print(f"    {quoted(DOCS[name][0])}")
         for value, number in values:
             print(f"    {value} = {number:#x}")
     for name, base, members in _native.rows():
+        text, said = DOCS[name]
+        print(f"\nclass {name}({base}):\n    {quoted(text)}")
         if not members:
-            print(f"\nclass {name}({base}): ...")
             continue
-        print(f"\nclass {name}({base}):")
-        for member, annotation, _ in members:
-            print(f"    {member}: {annotation}")
+        for member, annotation, _, _ in members:
+            print(f"    {member}: {annotation}\n    {quoted(said[member])}")
         print("    def __init__(\n        self,")
-        for member, _, accepted in members:
-            print(f"        {member}: {accepted} = ...,")
+        has_initial = False
+        for member, _, accepted, needed in members:
+            has_initial |= not needed
+            print(f"        {member}: {accepted}{' = ...' if has_initial else ''},")
         print("    ) -> None: ...")
     print("\n__all__ = [")
     for name in sorted(oflib.__all__):

@@ -15,9 +15,10 @@ const MODULES: [(&str, &str); 2] = [
 ];
 /// The package's own modules.
 const SOURCES: &str = "python/bofuss";
-/// Programs that print files of the tree by the package, and these files: its stubs, and README's
-/// picture of a trace.
-const PRINTED: [(&str, &str); 2] = [
+/// Programs that print files of the tree by the package, and these files: its documentation, its
+/// stubs, and README's picture of a trace.
+const PRINTED: [(&str, &str); 3] = [
+    ("python/tools/docs.py", "python/bofuss/_docs.py"),
     ("python/tools/stubs.py", "python/bofuss/oflib.pyi"),
     ("python/tools/picture.py", "docs/trace.svg"),
 ];
@@ -47,6 +48,8 @@ pub(crate) fn write_derived(root: &Path, target: &Path) -> Result<(), String> {
     for (program, file) in PRINTED {
         let text = command::output(interpreter(root, &folder)?.arg(program))?;
         write(&root.join(file), text.as_bytes())?;
+        // The stubs have the documentation.
+        package(root, &target.join("debug"), &folder)?;
     }
     let mut notebook = interpreter(root, &folder)?;
     command::succeed(notebook.args(["python/tools/notebook.py", LECTURE, "--write"]))
