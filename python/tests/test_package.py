@@ -11,6 +11,7 @@ import pydoc
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 
 import bofuss
@@ -99,6 +100,18 @@ class Documentation(unittest.TestCase):
         notebook = [sys.executable, "python/tools/notebook.py", "docs/lecture.ipynb"]
         ran = subprocess.run(notebook, cwd=ROOT, capture_output=True, text=True)
         self.assertEqual(ran.returncode, 0, ran.stderr + "run `cargo xtask python --write`")
+
+
+class Project(unittest.TestCase):
+    def test_pip_finds_all_that_the_package_has(self) -> None:
+        text = (ROOT / "pyproject.toml").read_text()
+        described = tomllib.loads(text)
+        for needed in ("description", "readme", "requires-python", "license", "classifiers", "keywords"):
+            self.assertIn(needed, described["project"])
+        # The package in the tree has all modules of the one that is tested.
+        here = {file.name for file in (ROOT / "python/bofuss").iterdir() if file.exists()}
+        built = {file for file in os.listdir(bofuss.__path__[0])}
+        self.assertEqual(built - here, {"_native.abi3.so"})
 
 
 class Bench(unittest.TestCase):

@@ -163,6 +163,9 @@ fn with_steps(
         ("python", Tier::Test, Waits, &|| {
             python::run(root, target, &[])
         }),
+        ("python by pip", Tier::All, Computes, &|| {
+            python::by_pip(root, target)
+        }),
         ("examples", Tier::Test, Waits, &|| match tier {
             Tier::All => examples::run(root, target, ""),
             Tier::Lint | Tier::Check | Tier::Test => examples::run(root, target, examples::IN_TEST),

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::package::VERSION;
 use crate::tree::{copy, write};
 use crate::{command, setup, tree};
 
@@ -13,6 +14,8 @@ const MODULES: [(&str, &str); 2] = [
     ("contrib/bofuss_mininet.py", "mininet.py"),
     ("contrib/bofuss_machine.py", "machine.py"),
 ];
+/// What pip builds the package with.
+const MATURIN: &str = "maturin==1.16.0";
 /// The package's own modules.
 const SOURCES: &str = "python/bofuss";
 /// Programs that print files of the tree by the package, and these files: its documentation, its
@@ -38,6 +41,36 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         tests.args(["discover", "-s", "python/tests"]);
     }
     command::succeed(tests.args(arguments))
+}
+
+/// Installs the package by pip into an environment of its own, from its source distribution, and
+/// runs tests of it there. Needs the network.
+///
+/// Errors: the step that failed.
+pub(crate) fn by_pip(root: &Path, target: &Path) -> Result<(), String> {
+    let folder = target.join("pip");
+    let _ = fs::remove_dir_all(&folder);
+    let mut make = Command::new("python3");
+    command::succeed(make.args(["-m", "venv"]).arg(folder.join("venv")))?;
+    let python = folder.join("venv/bin/python");
+    let pip = |words: &str| {
+        let mut pip = Command::new(&python);
+        pip.current_dir(root).args(["-m", "pip", "--quiet"]);
+        pip.args(words.split(' '));
+        pip
+    };
+    command::succeed(&mut pip(&format!("install {MATURIN}")))?;
+    let mut pack = Command::new(folder.join("venv/bin/maturin"));
+    command::succeed(pack.current_dir(root).args(["sdist", "-o"]).arg(&folder))?;
+    let packed = folder.join(format!("bofuss-{VERSION}.tar.gz"));
+    let mut install = pip("install --config-settings=build-args=--profile=dev");
+    install.env("CARGO_TARGET_DIR", folder.join("target"));
+    command::succeed(install.arg(&packed))?;
+    let mut tests = Command::new(&python);
+    tests.current_dir(root.join("python/tests"));
+    tests.env("PYTHONDONTWRITEBYTECODE", "1");
+    tests.args(["-m", "unittest", "test_oflib", "test_sim", "test_threads"]);
+    command::succeed(&mut tests)
 }
 
 /// Writes what the package prints for the tree, and the output of the lecture's cells.

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{self, sh};
-use crate::package::{BuildKind, HERE, SUMMARY, VERSION, tool};
-use crate::tree::{copy, write};
+use toml::{Table, Value};
+
+use crate::package::{BuildKind, HERE, VERSION, tool};
+use crate::tree::{copy, read, write};
 use crate::{licenses, python, setup};
 
 const PACKAGE: &str = "--locked --package bofuss-python";
@@ -77,7 +79,7 @@ pub(crate) fn pack(
         "{PYTHON}-manylinux_2_{}_{machine}",
         glibc(machine, &stage.join(module))?
     );
-    describe(&tag, machine, stage)?;
+    describe(root, &tag, machine, stage)?;
     // Archives begin in 1980.
     let mut pack = Command::new(setup::environment(root, "venv-python")?);
     pack.env("SOURCE_DATE_EPOCH", "315619200");
@@ -98,16 +100,46 @@ fn glibc(machine: &str, library: &Path) -> Result<u32, String> {
         .ok_or_else(|| format!("{}: it uses no glibc", library.display()))
 }
 
-/// Writes the metadata of a wheel and its license.
-fn describe(tag: &str, machine: &str, stage: &Path) -> Result<(), String> {
-    let info = format!("bofuss-{VERSION}.dist-info");
-    let metadata = format!(
-        "Metadata-Version: 2.1\nName: bofuss\nVersion: {VERSION}\nSummary: {SUMMARY}\n\
-         License: MIT OR Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.10\n"
+/// The metadata of the package, as `pyproject.toml` has it. Errors: a file that is wrong.
+fn metadata(root: &Path) -> Result<String, String> {
+    let described = read(&root.join("pyproject.toml"))?;
+    let table: Table = described.parse().map_err(|error| format!("{error}"))?;
+    let project = table.get("project").ok_or("pyproject.toml: no project")?;
+    let text = |key: &str| {
+        let value = project.get(key).and_then(Value::as_str);
+        value.ok_or(format!("pyproject.toml: no {key}"))
+    };
+    let list = |key: &str| {
+        let values = project.get(key).and_then(Value::as_array);
+        let values = values.into_iter().flatten();
+        values.filter_map(Value::as_str).collect::<Vec<_>>()
+    };
+    let mut lines = format!(
+        "Metadata-Version: 2.4\nName: bofuss\nVersion: {VERSION}\nSummary: {}\n\
+         License-Expression: {}\nLicense-File: LICENSE\nRequires-Python: {}\nKeywords: {}\n",
+        text("description")?,
+        text("license")?,
+        text("requires-python")?,
+        list("keywords").join(","),
     );
+    for classifier in list("classifiers") {
+        lines += &format!("Classifier: {classifier}\n");
+    }
+    let readme = read(&root.join(text("readme")?))?;
+    lines += &format!("Description-Content-Type: text/markdown\n\n{readme}");
+    Ok(lines)
+}
+
+/// Writes the metadata of a wheel and its license.
+fn describe(root: &Path, tag: &str, machine: &str, stage: &Path) -> Result<(), String> {
+    let info = format!("bofuss-{VERSION}.dist-info");
+    let metadata = metadata(root)?;
     write(&stage.join(&info).join("METADATA"), metadata.as_bytes())?;
     let notice = licenses::notice(PACKAGE, &triple(machine))?;
-    write(&stage.join(&info).join("LICENSE"), notice.as_bytes())?;
+    write(
+        &stage.join(&info).join("licenses/LICENSE"),
+        notice.as_bytes(),
+    )?;
     let kind =
         format!("Wheel-Version: 1.0\nGenerator: xtask\nRoot-Is-Purelib: false\nTag: {tag}\n");
     write(&stage.join(&info).join("WHEEL"), kind.as_bytes())

@@ -1,0 +1,1 @@
+../../contrib/bofuss_machine.py
