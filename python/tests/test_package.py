@@ -96,10 +96,11 @@ class Documentation(unittest.TestCase):
         self.assertGreater(examples, 10)
 
 
-    def test_the_cells_of_the_lecture_show_what_is_in_it(self) -> None:
-        notebook = [sys.executable, "python/tools/notebook.py", "docs/lecture.ipynb"]
-        ran = subprocess.run(notebook, cwd=ROOT, capture_output=True, text=True)
-        self.assertEqual(ran.returncode, 0, ran.stderr + "run `cargo xtask python --write`")
+    def test_the_cells_of_notebooks_show_what_is_in_them(self) -> None:
+        for file in ("docs/lecture.ipynb", "docs/simulator.ipynb"):
+            notebook = [sys.executable, "python/tools/notebook.py", file]
+            ran = subprocess.run(notebook, cwd=ROOT, capture_output=True, text=True)
+            self.assertEqual(ran.returncode, 0, ran.stderr + "run `cargo xtask python --write`")
 
 
 class Project(unittest.TestCase):

@@ -49,7 +49,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                     machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS for each program: words of names, --ignored
   python [ARGS]     builds the Python package and runs its tests; ARGS as for unittest
-  python --write    writes the package's stubs, README's picture, and the lecture's outputs
+  python --write    writes the package's stubs, README's picture, and the notebooks' outputs
   examples [NAME]   runs the examples, and prints which result each has checked
   fuzz [SECONDS [TARGET]]
   bench [--docs] [ARGS]

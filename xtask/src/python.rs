@@ -25,8 +25,8 @@ const PRINTED: [(&str, &str); 3] = [
     ("python/tools/stubs.py", "python/bofuss/oflib.pyi"),
     ("python/tools/picture.py", "docs/trace.svg"),
 ];
-/// The notebook of the lecture, whose cells use the package.
-const LECTURE: &str = "docs/lecture.ipynb";
+/// The notebooks, whose cells use the package.
+const NOTEBOOKS: [&str; 2] = ["docs/lecture.ipynb", "docs/simulator.ipynb"];
 
 /// Builds the package and runs its tests; `arguments` are unittest's.
 ///
@@ -73,7 +73,7 @@ pub(crate) fn by_pip(root: &Path, target: &Path) -> Result<(), String> {
     command::succeed(&mut tests)
 }
 
-/// Writes what the package prints for the tree, and the output of the lecture's cells.
+/// Writes what the package prints for the tree, and the outputs of the notebooks' cells.
 ///
 /// Errors: the step that failed.
 pub(crate) fn write_derived(root: &Path, target: &Path) -> Result<(), String> {
@@ -84,8 +84,11 @@ pub(crate) fn write_derived(root: &Path, target: &Path) -> Result<(), String> {
         // The stubs have the documentation.
         package(root, &target.join("debug"), &folder)?;
     }
-    let mut notebook = interpreter(root, &folder)?;
-    command::succeed(notebook.args(["python/tools/notebook.py", LECTURE, "--write"]))
+    for notebook in NOTEBOOKS {
+        let mut run = interpreter(root, &folder)?;
+        command::succeed(run.args(["python/tools/notebook.py", notebook, "--write"]))?;
+    }
+    Ok(())
 }
 
 /// Compiles the module and the examples that its tests run, and puts the package together. Returns
