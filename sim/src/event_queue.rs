@@ -5,11 +5,14 @@ use std::collections::BinaryHeap;
 
 use bofuss_datapath::Time;
 
-/// The turn of an event: the time at which it is due, and a number that grows with each scheduled
-/// event.
+use crate::random::Random;
+
+/// The turn of an event: the time at which it is due, a random number if ties are random, and a
+/// number that grows with each scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Turn {
     pub(crate) at: Time,
+    pub(crate) tie: u32,
     pub(crate) serial: u64,
 }
 
@@ -35,14 +38,26 @@ pub(crate) enum Due {
 pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<(Turn, Due)>>,
     scheduled: u64,
+    /// Draws the order of events at the same time, if it is random.
+    ties: Option<Random>,
 }
 
 impl EventQueue {
-    /// Returns the turn of an event at `at`: after all turns taken so far for that time.
+    /// An empty queue; `ties` draws the order of events at the same time.
+    pub(crate) fn with_ties(ties: Option<Random>) -> Self {
+        Self {
+            ties,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the turn of an event at `at`: after all turns taken so far for that time, unless
+    /// ties are random.
     pub(crate) fn turn(&mut self, at: Time) -> Turn {
         self.scheduled += 1;
         let serial = self.scheduled;
-        Turn { at, serial }
+        let tie = self.ties.as_mut().map_or(0, |random| random.next() as u32);
+        Turn { at, tie, serial }
     }
 
     pub(crate) fn push(&mut self, turn: Turn, due: Due) {

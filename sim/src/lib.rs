@@ -28,7 +28,7 @@ pub mod topology;
 pub mod traffic;
 
 pub use event_log::EventLog;
-pub use link::{LinkConfig, LinkDrop, LinkState, LinkStats, NodeId, NodePort};
+pub use link::{Bursts, LinkConfig, LinkDrop, LinkState, LinkStats, NodeId, NodePort};
 pub use network::{Change, MAX_PORT, Network, NetworkConfig, NetworkError};
 pub use observer::{ControllerId, EventKind, LinkDirection, LinkId, LogEvent, Observer};
 pub use random::Random;

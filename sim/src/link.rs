@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use bofuss_datapath::Time;
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
+use serde::Deserialize;
 
 use crate::event_queue::{EventQueue, Turn};
 use crate::random::Random;
@@ -26,11 +27,46 @@ pub struct LinkConfig {
     pub queue_frames: u32,
     /// The most bytes of frames that wait at each end.
     pub queue_bytes: u64,
-    /// The share of frames that are lost at random, 0 to 1.
+    /// The most nanoseconds that a frame takes longer than [`LinkConfig::delay_ns`]: each a random
+    /// share of these, but none arrives before one that was sent earlier.
+    pub jitter_ns: u64,
+    /// The share of frames that are lost at random, 0 to 1; outside of bursts, if there are any.
     pub loss: f64,
+    /// Bursts of losses, if there are any.
+    pub bursts: Option<Bursts>,
     /// Bytes that each frame takes on the wire in addition to its own: 24 for Ethernet's preamble,
     /// FCS and gap.
     pub overhead_bytes: u32,
+}
+
+/// Bursts of losses, after Gilbert and Elliott: a link is well or ill, and each frame may change
+/// that before it is lost or not.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bursts {
+    /// The share of frames at which a link that is well becomes ill, 0 to 1.
+    pub begin: f64,
+    /// The share of frames at which one that is ill becomes well again, above 0 to 1; bursts have 1
+    /// divided by this many frames in the mean.
+    pub end: f64,
+    /// The share of frames that are lost while it is ill.
+    #[serde(default = "all")]
+    pub loss: f64,
+}
+
+fn all() -> f64 {
+    1.0
+}
+
+impl Bursts {
+    /// Returns true if the shares are such.
+    pub(crate) fn are_valid(&self) -> bool {
+        let share = 0.0..=1.0;
+        share.contains(&self.begin)
+            && share.contains(&self.end)
+            && self.end > 0.0
+            && share.contains(&self.loss)
+    }
 }
 
 impl Default for LinkConfig {
@@ -41,7 +77,9 @@ impl Default for LinkConfig {
             delay_ns: 10_000,
             queue_frames: 100,
             queue_bytes: u64::MAX,
+            jitter_ns: 0,
             loss: 0.0,
+            bursts: None,
             overhead_bytes: 0,
         }
     }
@@ -132,6 +170,10 @@ pub(crate) struct Transmitter {
     free_at: Time,
     remainder: u64,
     random: Random,
+    /// True within a burst of losses.
+    is_ill: bool,
+    /// The arrival of the last frame.
+    last_arrival: Time,
     pub(crate) stats: LinkStats,
 }
 
@@ -147,6 +189,8 @@ impl Transmitter {
             free_at: Time(0),
             remainder: 0,
             random,
+            is_ill: false,
+            last_arrival: Time(0),
             stats: LinkStats::default(),
         }
     }
@@ -169,7 +213,13 @@ impl Transmitter {
     /// Sends the frame that was offered. Returns the turn of its arrival if it is the only frame on
     /// the link; otherwise [`Self::arrive`] returns the turn later.
     pub(crate) fn send(&mut self, frame: Frame, events: &mut EventQueue) -> Option<Turn> {
-        let turn = events.turn(self.free_at.after(self.config.delay_ns));
+        let mut at = self.free_at.after(self.config.delay_ns);
+        if self.config.jitter_ns > 0 {
+            at = at.after(self.random.below(self.config.jitter_ns + 1));
+            self.last_arrival = self.last_arrival.max(at);
+            at = self.last_arrival;
+        }
+        let turn = events.turn(at);
         let is_first = self.frames.is_empty();
         self.frames.push_back((turn, frame));
         is_first.then_some(turn)
@@ -197,8 +247,7 @@ impl Transmitter {
             self.remainder = 0;
         }
         self.occupy(bytes);
-        let is_lost = self.config.loss > 0.0 && self.draws_loss();
-        is_lost.then_some(LinkDrop::Loss)
+        self.draws_loss().then_some(LinkDrop::Loss)
     }
 
     /// Makes the transmitter busy for the time that a frame takes.
@@ -212,9 +261,26 @@ impl Transmitter {
     }
 
     fn draws_loss(&mut self) -> bool {
+        let mut loss = self.config.loss;
+        if let Some(bursts) = self.config.bursts {
+            let change = if self.is_ill {
+                bursts.end
+            } else {
+                bursts.begin
+            };
+            self.is_ill ^= self.draws(change);
+            if self.is_ill {
+                loss = bursts.loss;
+            }
+        }
+        loss > 0.0 && self.draws(loss)
+    }
+
+    /// Returns true for this share of the calls.
+    fn draws(&mut self, share: f64) -> bool {
         // A float holds 53 bits exactly.
         let number = self.random.next() >> 11;
-        (number as f64) < self.config.loss * (1u64 << 53) as f64
+        (number as f64) < share * (1u64 << 53) as f64
     }
 
     /// Removes the frames whose sending has begun from the queue.
@@ -354,6 +420,52 @@ mod tests {
             (2300..2700).contains(&link.stats.lost),
             "{}",
             link.stats.lost
+        );
+    }
+
+    #[test]
+    fn losses_come_in_bursts_of_their_mean_length() {
+        let mut link = transmitter(LinkConfig {
+            rate_bps: 0,
+            bursts: Some(Bursts {
+                begin: 0.01,
+                end: 0.1,
+                loss: 1.0,
+            }),
+            ..LinkConfig::default()
+        });
+        let mut bursts = 0;
+        let mut was_lost = false;
+        for now in 0..100_000 {
+            let is_lost = send(&mut link, now, 60).is_err();
+            bursts += u64::from(is_lost && !was_lost);
+            was_lost = is_lost;
+        }
+        let share = link.stats.lost as f64 / 100_000.0;
+        let mean = link.stats.lost as f64 / bursts as f64;
+        // 0.01 / (0.01 + 0.1), and 1 / 0.1.
+        assert!((0.08..0.10).contains(&share), "{share}");
+        assert!((9.0..11.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn jitter_delays_each_frame_otherwise_and_keeps_their_order() {
+        let mut link = transmitter(LinkConfig {
+            rate_bps: 0,
+            delay_ns: 1000,
+            jitter_ns: 500,
+            ..LinkConfig::default()
+        });
+        for now in 0..1000 {
+            send(&mut link, now * 300, 60).unwrap();
+        }
+        let arrivals = arrivals(&link);
+        assert!(arrivals.is_sorted());
+        let delays = arrivals.iter().zip(0..).map(|(at, n)| at - n * 300);
+        let [least, most] = [delays.clone().min(), delays.max()].map(|delay| delay.unwrap());
+        assert!(
+            least < 1050 && (1450..=1500).contains(&most),
+            "{least} {most}"
         );
     }
 

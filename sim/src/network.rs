@@ -30,6 +30,8 @@ pub struct NetworkConfig {
     /// The most events: a run with more ends with an error, because a storm of frames would not end
     /// by itself.
     pub max_events: u64,
+    /// True if events at the same time come in a random order, by the seed.
+    pub has_random_ties: bool,
 }
 
 impl Default for NetworkConfig {
@@ -38,6 +40,7 @@ impl Default for NetworkConfig {
             seed: 1,
             pool_bytes: 512 << 20,
             max_events: 1_000_000_000,
+            has_random_ties: false,
         }
     }
 }
@@ -171,7 +174,10 @@ impl Network {
     pub fn new(config: NetworkConfig) -> Self {
         Self {
             now: Time(0),
-            events: EventQueue::default(),
+            events: EventQueue::with_ties(config.has_random_ties.then(|| {
+                // A stream that no link has.
+                Random::new(config.seed, u64::MAX)
+            })),
             nodes: Vec::new(),
             transmitters: Vec::new(),
             links: Vec::new(),
@@ -239,6 +245,10 @@ impl Network {
         }
         if !(0.0..=1.0).contains(&config.loss) {
             return Err(NetworkError::BadLink("a link's loss is 0 to 1"));
+        }
+        if config.bursts.is_some_and(|bursts| !bursts.are_valid()) {
+            let why = "a link's bursts have shares of 0 to 1, and an end above 0";
+            return Err(NetworkError::BadLink(why));
         }
         for end in [first, second] {
             let node = self.nodes.get(end.node.0 as usize);

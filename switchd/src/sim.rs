@@ -1,6 +1,7 @@
 //! `bofuss sim`: runs a scenario of the simulator, and writes what happened to files.
 
 mod captures;
+mod progress;
 mod tcp_controller;
 
 use std::fs::File;
@@ -17,6 +18,7 @@ use bofuss_sim::scenario::{ControllerRow, Outside, Scenario, ScenarioError};
 use bofuss_sim::{EventKind, EventLog, LogEvent, Observer, Timeline, summary};
 
 use captures::LinkCaptures;
+use progress::Progress;
 use tcp_controller::{Lateness, TcpController};
 
 use crate::error::{Error, Result, context};
@@ -65,16 +67,21 @@ impl SimOptions {
         };
         let mut scenario =
             Scenario::build(&text, self.seed, &mut surroundings).map_err(context(&name))?;
+        for warning in scenario.warnings() {
+            eprintln!("{name}: {warning}");
+        }
         let mut reporter = Reporter::new(self, &mut scenario)?;
         let ran = self.run_to_end(&mut scenario, &mut reporter);
+        reporter.progress.finish();
         reporter.finish(self.timeline.as_deref())?;
-        ran?;
+        // A run that ended early has a report of what it did.
         let statistics = scenario.statistics();
         if self.json {
             print(&format!("{statistics:#}\n"))?;
         } else {
             print(&summary(&statistics))?;
         }
+        ran?;
         let late = lateness.get();
         if late > 0 {
             eprintln!(
@@ -159,6 +166,7 @@ struct Reporter {
     wanted: Wanted,
     explained: Option<String>,
     error: Option<Error>,
+    progress: Progress,
 }
 
 impl Reporter {
@@ -191,6 +199,7 @@ impl Reporter {
             wanted,
             explained: None,
             error: None,
+            progress: Progress::begin(scenario.end())?,
         })
     }
 
@@ -247,6 +256,10 @@ impl Observer for Reporter {
                 Wanted::Number(number) => event.number == number,
                 Wanted::Place(link, from) => direction.link == link && event.at >= from,
             }
+    }
+
+    fn goes_on(&mut self, now: Time, events: u64) -> bool {
+        self.progress.goes_on(now, events)
     }
 
     fn trace(&mut self, number: u64, trace: Result<Trace, EmbedError>) {

@@ -100,7 +100,7 @@ impl EndHost {
     /// A host without programs. An MTU below [`MIN_MTU_BYTES`] is raised to that.
     pub fn new(mut config: HostConfig) -> Self {
         config.mtu_bytes = config.mtu_bytes.max(MIN_MTU_BYTES);
-        let neighbours = Neighbours::new(config.addresses.clone(), &config.known);
+        let neighbours = Neighbours::new(config.addresses.clone(), config.known.clone());
         let streams = Streams::new(config.mtu_bytes, Random::new(config.seed, 0));
         Self {
             config,

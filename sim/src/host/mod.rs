@@ -9,7 +9,9 @@ mod udp;
 mod wire;
 
 use std::any::Any;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
@@ -129,8 +131,22 @@ pub struct HostConfig {
     pub mtu_bytes: u16,
     /// Seed of its random choices: the initial sequence numbers of TCP.
     pub seed: u64,
-    /// Hosts whose Ethernet addresses it knows from the start, so that it need not ask for them.
-    pub known: Vec<HostAddresses>,
+    /// The Ethernet addresses that it knows from the start, so that it need not ask for them. Hosts
+    /// that know the same share them.
+    pub known: Arc<BTreeMap<IpAddr, Mac>>,
+}
+
+/// The Ethernet address of each IP address of hosts.
+pub fn known_addresses<'a>(
+    hosts: impl IntoIterator<Item = &'a HostAddresses>,
+) -> Arc<BTreeMap<IpAddr, Mac>> {
+    let mut known = BTreeMap::new();
+    for host in hosts {
+        let ip4 = host.ip4.map(|(ip, _)| IpAddr::from(ip));
+        let ip6 = host.ip6.map(|(ip, _)| IpAddr::from(ip));
+        known.extend(ip4.into_iter().chain(ip6).map(|ip| (ip, host.mac)));
+    }
+    Arc::new(known)
 }
 
 #[cfg(test)]

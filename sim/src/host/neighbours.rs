@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bofuss_datapath::Time;
 use bofuss_frame::Frame;
@@ -42,6 +43,8 @@ struct Neighbour {
 #[derive(Debug)]
 pub(super) struct Neighbours {
     own: HostAddresses,
+    /// The addresses that were known from the start; those in use are in `known`, too.
+    permanent: Arc<BTreeMap<IpAddr, Mac>>,
     known: BTreeMap<IpAddr, Neighbour>,
     asking: BTreeSet<(Time, IpAddr)>,
     waiting: usize,
@@ -52,26 +55,32 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Makes a cache with permanent entries for the addresses in `known`.
-    pub(super) fn new(own: HostAddresses, known: &[HostAddresses]) -> Self {
-        let mut neighbours = Self {
+    /// Makes a cache that always knows `permanent`.
+    pub(super) fn new(own: HostAddresses, permanent: Arc<BTreeMap<IpAddr, Mac>>) -> Self {
+        Self {
             own,
+            permanent,
             known: BTreeMap::new(),
             asking: BTreeSet::new(),
             waiting: 0,
             cleanup_at: Time(0),
             unresolved: 0,
-        };
-        for host in known {
-            let ip4 = host.ip4.map(|(ip, _)| IpAddr::from(ip));
-            let ip6 = host.ip6.map(|(ip, _)| IpAddr::from(ip));
-            for ip in ip4.into_iter().chain(ip6) {
-                let neighbour = neighbours.known.entry(ip).or_default();
-                neighbour.mac = Some(host.mac);
-                neighbour.confirmed_at = Time::NEVER;
-            }
         }
-        neighbours
+    }
+
+    /// Returns true if there is an entry for an address.
+    fn has(&self, ip: IpAddr) -> bool {
+        self.known.contains_key(&ip) || self.permanent.contains_key(&ip)
+    }
+
+    /// The entry of an address.
+    fn entry(&mut self, ip: IpAddr) -> &mut Neighbour {
+        let permanent = self.permanent.get(&ip);
+        self.known.entry(ip).or_insert_with(|| Neighbour {
+            mac: permanent.copied(),
+            confirmed_at: permanent.map_or(Time::default(), |_| Time::NEVER),
+            ..Neighbour::default()
+        })
     }
 
     /// Our address of the same IP version as `peer`.
@@ -91,12 +100,14 @@ impl Neighbours {
         mut frame: Frame,
         out: &mut HostOutput<'_>,
     ) {
-        if !self.known.contains_key(&ip) && !self.has_room(now) {
+        if !self.has(ip) && !self.has_room(now) {
             self.unresolved += 1;
             return;
         }
         let has_room = self.waiting < MAX_WAITING_IN_ALL;
-        let neighbour = self.known.entry(ip).or_default();
+        let mut waiting = self.waiting;
+        let mut unresolved = 0;
+        let neighbour = self.entry(ip);
         let is_stale = match neighbour.mac {
             Some(mac) => {
                 frame.bytes_mut()[..6].copy_from_slice(&mac.0);
@@ -104,16 +115,19 @@ impl Neighbours {
                 now.since(neighbour.confirmed_at) > REACHABLE_NS
             }
             None if has_room && neighbour.waiting.len() < MAX_WAITING => {
-                self.waiting += 1;
+                waiting += 1;
                 neighbour.waiting.push(frame);
                 true
             }
             None => {
-                self.unresolved += 1;
+                unresolved = 1;
                 true
             }
         };
-        if is_stale && neighbour.ask_at.is_none() {
+        let is_asked = neighbour.ask_at.is_some();
+        self.waiting = waiting;
+        self.unresolved += unresolved;
+        if is_stale && !is_asked {
             self.ask(now, ip, out);
         }
     }
@@ -123,7 +137,7 @@ impl Neighbours {
             self.forget(ip);
             return;
         };
-        let neighbour = self.known.entry(ip).or_default();
+        let neighbour = self.entry(ip);
         let ask_at = now.after(RETRANSMIT_NS);
         neighbour.questions += 1;
         neighbour.ask_at = Some(ask_at);
@@ -163,18 +177,20 @@ impl Neighbours {
             return;
         }
         let is_wanted = is_for_us && self.has_room(now);
-        if !is_wanted && !self.known.contains_key(&ip) {
+        if !is_wanted && !self.has(ip) {
             return;
         }
-        let neighbour = self.known.entry(ip).or_default();
+        let neighbour = self.entry(ip);
         neighbour.mac = Some(mac);
         neighbour.confirmed_at = neighbour.confirmed_at.max(now);
         neighbour.questions = 0;
-        if let Some(ask_at) = neighbour.ask_at.take() {
+        let asked = neighbour.ask_at.take();
+        let waiting = std::mem::take(&mut neighbour.waiting);
+        if let Some(ask_at) = asked {
             self.asking.remove(&(ask_at, ip));
         }
-        self.waiting -= neighbour.waiting.len();
-        for mut frame in neighbour.waiting.drain(..) {
+        self.waiting -= waiting.len();
+        for mut frame in waiting {
             frame.bytes_mut()[..6].copy_from_slice(&mac.0);
             out.send(frame);
         }

@@ -41,7 +41,7 @@ fn station(number: u8) -> EndHost {
         addresses: addresses(number),
         mtu_bytes: 1_500,
         seed: number.into(),
-        known: Vec::new(),
+        known: Default::default(),
     })
 }
 
@@ -235,7 +235,7 @@ fn run_udp(program: UdpProgram, fate: fn(u64) -> (usize, u64)) -> (Wire, Vec<Udp
         addresses: addresses(1),
         mtu_bytes: 1_500,
         seed: 1,
-        known: vec![known],
+        known: known_addresses([&known]),
     });
     let flows = program.flows.iter().map(|flow| flow.number).collect();
     wire.hosts[1].add(HostProgram::UdpExpectation(UdpExpectation {

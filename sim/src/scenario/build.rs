@@ -1,5 +1,6 @@
 //! Builds the network of a scenario from its text, and runs it.
 
+mod checks;
 mod controllers;
 mod links;
 mod nodes;
@@ -15,7 +16,7 @@ use toml::Spanned;
 
 use super::ScenarioError;
 use super::assertions::{self, FailedAssertion};
-use super::file::{AssertionRow, ControllerRow, ScenarioFile};
+use super::file::{AssertionRow, ControllerRow, ScenarioFile, Ties};
 use crate::controller::Controller;
 use crate::host::HostConfig;
 use crate::link::NodeId;
@@ -57,6 +58,7 @@ pub struct Scenario {
     end: Time,
     catalogue: Arc<Catalogue>,
     assertions: Vec<(usize, AssertionRow)>,
+    warnings: Vec<String>,
 }
 
 impl Scenario {
@@ -79,24 +81,29 @@ impl Scenario {
             source,
             network: Network::new(NetworkConfig {
                 seed: file.seed,
-                pool_bytes: file.pool_bytes.unwrap_or(default.pool_bytes),
-                max_events: file.max_events.unwrap_or(default.max_events),
+                pool_bytes: written(&file.pool_bytes, default.pool_bytes),
+                max_events: written(&file.max_events, default.max_events),
+                has_random_ties: file.ties == Ties::Random,
             }),
             file: &file,
             topology: Topology::default(),
             catalogue: Arc::new(bofuss_ext::catalogue()),
             names: NetworkNames::default(),
             hosts: Vec::new(),
+            warnings: Vec::new(),
         };
+        builder.check()?;
         builder.topology = builder.topology(outside)?;
         builder.nodes()?;
         let traffic = builder.traffic()?;
         builder.links()?;
+        builder.find_storms();
         builder.install_flows()?;
         builder.controllers(outside)?;
         builder.changes()?;
         let hosts = builder.hosts.iter().map(|host| host.node).collect();
         let network = builder.network;
+        let warnings = builder.warnings;
         let names = builder.names;
         let catalogue = builder.catalogue;
         let mut assertions = Vec::new();
@@ -112,6 +119,7 @@ impl Scenario {
             end,
             catalogue,
             assertions,
+            warnings,
         })
     }
 
@@ -145,6 +153,11 @@ impl Scenario {
             .collect()
     }
 
+    /// What is probably not meant, in words.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// The number of assertions.
     pub fn assertion_count(&self) -> usize {
         self.assertions.len()
@@ -169,6 +182,11 @@ impl Scenario {
     pub fn catalogue(&self) -> &Arc<Catalogue> {
         &self.catalogue
     }
+}
+
+/// The value that is written, or the default.
+fn written<T: Copy>(value: &Option<Spanned<T>>, default: T) -> T {
+    value.as_ref().map_or(default, |value| *value.get_ref())
 }
 
 /// The text of a scenario, in which errors have their place.
@@ -211,6 +229,7 @@ struct Builder<'s> {
     catalogue: Arc<Catalogue>,
     names: NetworkNames,
     hosts: Vec<BuiltHost>,
+    warnings: Vec<String>,
 }
 
 impl Builder<'_> {

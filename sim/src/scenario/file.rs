@@ -7,6 +7,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+use crate::link::Bursts;
 use crate::traffic::TrafficRow;
 
 /// The keys of a topology, with the places of their values.
@@ -21,10 +22,13 @@ pub struct ScenarioFile {
     pub seed: u64,
     /// The time at which the run ends.
     pub end: Spanned<f64>,
+    /// The order of frames that arrive at the same time on several links.
+    #[serde(default)]
+    pub ties: Ties,
     /// The most events; a run with more ends with an error.
-    pub max_events: Option<u64>,
+    pub max_events: Option<Spanned<u64>>,
     /// The most bytes of buffers for all frames together.
-    pub pool_bytes: Option<usize>,
+    pub pool_bytes: Option<Spanned<usize>>,
     /// True if all hosts know each other's Ethernet addresses from the start.
     #[serde(default)]
     pub known_addresses: bool,
@@ -56,6 +60,17 @@ pub struct ScenarioFile {
     pub assertions: Vec<Spanned<AssertionRow>>,
 }
 
+/// The order of events at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ties {
+    /// That in which they were caused, so that the first of several equal ways always wins.
+    #[default]
+    Order,
+    /// A random one, by the seed.
+    Random,
+}
+
 /// The defaults of links, switches and hosts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,14 +95,18 @@ pub struct LinkRow {
     pub ends: Option<Spanned<(String, String)>>,
     /// Its name; if missing, the names of its ends with a `-` in between.
     pub name: Option<Spanned<String>>,
-    /// Megabits per second; with 0, sending a frame takes no time.
-    pub mbps: Option<f64>,
+    /// Megabits per second; with `inf`, sending a frame takes no time.
+    pub mbps: Option<Spanned<f64>>,
     /// Microseconds from the end of sending to the arrival.
     pub delay_us: Option<f64>,
     /// The most frames that wait at each end.
     pub queue: Option<u32>,
     /// The most bytes that wait at each end.
     pub queue_bytes: Option<u64>,
+    /// The most microseconds by which a frame is late at random, in order.
+    pub jitter_us: Option<f64>,
+    /// Bursts of losses: the shares of frames at which they begin and end, and that they lose.
+    pub bursts: Option<Bursts>,
     /// The share of frames that are lost at random, 0 to 1.
     pub loss: Option<f64>,
     /// Bytes that each frame takes in addition to its own: on an Ethernet wire, 24.

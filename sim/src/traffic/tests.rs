@@ -24,7 +24,7 @@ fn config(number: u8) -> HostConfig {
         },
         mtu_bytes: 1_500,
         seed: 0,
-        known: Vec::new(),
+        known: Default::default(),
     }
 }
 

@@ -62,7 +62,7 @@ pub fn host_config(number: u8) -> HostConfig {
         },
         mtu_bytes: 1500,
         seed: number.into(),
-        known: Vec::new(),
+        known: Default::default(),
     }
 }
 

@@ -139,17 +139,26 @@ impl Builder<'_> {
         span: std::ops::Range<usize>,
     ) -> Result<LinkConfig, ScenarioError> {
         let mut config = old;
-        if let Some(mbps) = row.mbps {
-            if !(0.0..=1e9).contains(&mbps) {
-                let text = format!("mbps: {mbps} is no rate of 0 to 1e9 Mb/s");
-                return Err(self.source.error(span, text));
-            }
-            config.rate_bps = (mbps * 1e6).round() as u64;
+        if let Some(mbps) = &row.mbps {
+            let (number, place) = (*mbps.get_ref(), mbps.span());
+            config.rate_bps = match (number * 1e6).round() {
+                rate if (1.0..=1e15).contains(&rate) => rate as u64,
+                f64::INFINITY => 0,
+                _ => {
+                    let text =
+                        format!("mbps: {number} is no rate of 1e-6 to 1e9 Mb/s; inf takes no time");
+                    return Err(self.source.error(place, text));
+                }
+            };
         }
         if let Some(delay_us) = row.delay_us {
             let delay = self.source.time("delay_us", delay_us / 1e6, &span)?;
             config.delay_ns = delay.0.max(1);
         }
+        if let Some(jitter_us) = row.jitter_us {
+            config.jitter_ns = self.source.time("jitter_us", jitter_us / 1e6, &span)?.0;
+        }
+        config.bursts = row.bursts.or(old.bursts);
         config.queue_frames = row.queue.unwrap_or(old.queue_frames);
         config.queue_bytes = row.queue_bytes.unwrap_or(old.queue_bytes);
         config.loss = row.loss.unwrap_or(old.loss);

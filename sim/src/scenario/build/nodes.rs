@@ -11,7 +11,7 @@ use bofuss_oflib::{Mac, Message, Version};
 use toml::Spanned;
 
 use super::{Builder, BuiltHost};
-use crate::host::{EndHost, HostAddresses, HostConfig};
+use crate::host::{EndHost, HostAddresses, HostConfig, known_addresses};
 use crate::link::NodeId;
 use crate::random::Random;
 use crate::scenario::file::{HostRow, SwitchRow};
@@ -245,15 +245,14 @@ impl Builder<'_> {
             addresses,
             mtu_bytes: mtu.unwrap_or(DEFAULT_MTU),
             seed: random.next(),
-            known: Vec::new(),
+            known: Default::default(),
         })
     }
 
     /// Tells all hosts each other's addresses, if the scenario wants that.
     fn introduce_hosts(&mut self) {
         if self.file.known_addresses {
-            let hosts = self.hosts.iter();
-            let all: Vec<_> = hosts.map(|host| host.config.addresses.clone()).collect();
+            let all = known_addresses(self.hosts.iter().map(|host| &host.config.addresses));
             for host in &mut self.hosts {
                 host.config.known.clone_from(&all);
             }
