@@ -110,6 +110,7 @@ fn change(stage: &mut Stage, key: &str) {
             "accelerated-flows: a change needs a restart",
         ),
         "workers" => refuses(stage, key, "1", "workers: a change needs a restart"),
+        "dispatch" => stage.follows(key, "'port'"),
         "state-dir" => {
             refuses(stage, key, "'/tmp'", "state-dir: a record has everything");
         }

@@ -1,5 +1,8 @@
 //! Packet sockets of one interface that share its frames: a program in the kernel chooses the
-//! socket of each frame by its flow, or gives all frames to the first.
+//! socket of each frame by its flow or by words of it, or gives all frames to one.
+
+mod steps;
+mod words;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -9,31 +12,43 @@ use libc::{c_int, sock_filter, sock_fprog};
 
 use crate::sys;
 
+use steps::{
+    BPF_STX, BPF_TAX, LINK, NETWORK, NOTES, load, member_of_sum, returns, step, sum, unless_equal,
+};
+
+pub use words::{FanoutHeader, FanoutWord, MAX_VLAN_TAGS};
+
 /// The mode of the group, with its flags: a classic BPF program chooses, and frames that this host
 /// sends do not come back.
 const MODE: c_int = (libc::PACKET_FANOUT_CBPF | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING) as c_int;
 /// The kernel chooses a number for a new group.
 const NEW: c_int = libc::PACKET_FANOUT_FLAG_UNIQUEID as c_int;
-/// Offsets of a load that begin at the frame, at the header after Ethernet and VLAN tag, and at the
-/// kernel's own notes.
-const LINK: u32 = libc::SKF_LL_OFF as u32;
-const NETWORK: u32 = libc::SKF_NET_OFF as u32;
-const NOTES: u32 = libc::SKF_AD_OFF as u32;
 /// The bits of the word with an IPv4 packet's fragment offset that say that it is a fragment.
 const FRAGMENT: u32 = 0x3fff;
 /// Words of a flow: IPv6 addresses, protocol and ports.
 const MOST_WORDS: usize = 10;
 
 /// Which socket of a group gets a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FanoutRule {
     /// One for each flow: frames with the same addresses, protocol and ports are in one socket.
     /// Those of fragments have no ports.
     ///
     /// A flow is known by its MAC addresses if it is neither IPv4 nor IPv6, or has two VLAN tags.
     Flows,
-    /// The first gets all.
-    First,
+    /// One for each sum of these words of the frame, each times its factor. A word whose header the
+    /// frame lacks counts as 0.
+    ///
+    /// IP headers are found behind VLAN tags and SNAP. A frame with more than [`MAX_VLAN_TAGS`]
+    /// besides one that the kernel takes out is in the first socket if there are words of IP.
+    Words {
+        /// The words.
+        words: Vec<FanoutWord>,
+        /// The factor of the last step of the hash, odd.
+        last_factor: u32,
+    },
+    /// The socket with this number, from 0, gets all.
+    Only(usize),
 }
 
 /// The sockets of an interface as a group: its rule can be exchanged while frames arrive.
@@ -69,7 +84,7 @@ impl Fanout {
             members: sockets.len(),
             secret,
         };
-        this.set_rule(FanoutRule::First)?;
+        this.set_rule(&FanoutRule::Only(0))?;
         Ok(this)
     }
 
@@ -77,14 +92,16 @@ impl Fanout {
     /// in the sockets that the old one gave them to.
     ///
     /// Errors: the system's.
-    pub fn set_rule(&self, rule: FanoutRule) -> io::Result<()> {
-        match rule {
-            FanoutRule::First => set_program(self.first.as_fd(), &mut [returns(0)]),
-            FanoutRule::Flows => {
-                let mut program = by_flow(self.members as u32, self.secret);
-                set_program(self.first.as_fd(), &mut program)
+    pub fn set_rule(&self, rule: &FanoutRule) -> io::Result<()> {
+        let members = self.members as u32;
+        let mut program = match rule {
+            FanoutRule::Only(member) => vec![returns(*member as u32)],
+            FanoutRule::Flows => by_flow(members, self.secret),
+            FanoutRule::Words { words, last_factor } => {
+                words::by_words(members, words, *last_factor)
             }
-        }
+        };
+        set_program(self.first.as_fd(), &mut program)
     }
 }
 
@@ -139,17 +156,7 @@ fn by_flow(members: u32, secret: u64) -> Vec<sock_filter> {
     program.extend(ipv6);
     program.push(step(libc::BPF_JMP | libc::BPF_JA, macs.len() as u32));
     program.extend(macs);
-    // The high bits of the product depend on all of the sum.
-    program.extend([
-        step(libc::BPF_MISC | BPF_TXA, 0),
-        step(libc::BPF_ALU | libc::BPF_RSH, 16),
-        step(libc::BPF_ALU | libc::BPF_XOR | libc::BPF_X, 0),
-        step(libc::BPF_ALU | libc::BPF_MUL, last),
-        step(libc::BPF_ALU | libc::BPF_RSH, 16),
-        step(libc::BPF_ALU | libc::BPF_MUL, members),
-        step(libc::BPF_ALU | libc::BPF_RSH, 16),
-        step(libc::BPF_RET | BPF_A, 0),
-    ]);
+    program.extend(member_of_sum(members, last));
     program
 }
 
@@ -209,45 +216,4 @@ fn ports(protocol: u32, header_bytes: sock_filter, factor: u32) -> Vec<sock_filt
     ];
     steps.extend(ports);
     steps
-}
-
-/// Adds words to the sum, each times its factor.
-fn sum(loads: impl IntoIterator<Item = sock_filter>, factors: &[u32]) -> Vec<sock_filter> {
-    let added = loads.into_iter().zip(factors).map(|(load, factor)| {
-        [
-            load,
-            step(libc::BPF_ALU | libc::BPF_MUL, *factor),
-            step(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_X, 0),
-            step(libc::BPF_MISC | BPF_TAX, 0),
-        ]
-    });
-    added.flatten().collect()
-}
-
-/// Codes of linux/filter.h that the C library has no names for.
-const BPF_STX: u32 = 0x03;
-const BPF_A: u32 = 0x10;
-const BPF_TAX: u32 = 0x00;
-const BPF_TXA: u32 = 0x80;
-
-fn step(code: u32, k: u32) -> sock_filter {
-    let (jt, jf) = (0, 0);
-    let code = code as u16;
-    sock_filter { code, jt, jf, k }
-}
-
-fn returns(value: u32) -> sock_filter {
-    step(libc::BPF_RET | libc::BPF_K, value)
-}
-
-fn load(size: u32, at: u32) -> sock_filter {
-    step(libc::BPF_LD | size | libc::BPF_ABS, at)
-}
-
-/// Skips steps unless A has this value. No part of the program has more than 255 steps.
-fn unless_equal(value: u32, skipped: usize) -> sock_filter {
-    sock_filter {
-        jf: skipped as u8,
-        ..step(libc::BPF_JMP | libc::BPF_JEQ, value)
-    }
 }

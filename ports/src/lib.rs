@@ -61,7 +61,7 @@ pub use bofuss_frame::OffloadCapabilities;
 pub use capture::{CaptureFile, CaptureReader, CaptureSource, CaptureStamp, Direction, LinkType};
 pub use counters::{Counters, DriverDropReason};
 pub use error::{OpenError, PortError};
-pub use fanout::{Fanout, FanoutRule};
+pub use fanout::{Fanout, FanoutHeader, FanoutRule, FanoutWord, MAX_VLAN_TAGS};
 pub use huge_pages::HugePageAllocator;
 pub use interface_settings::{keep_settings_in, restore_settings_left};
 pub use landlock::{Access, Landlock};

@@ -11,6 +11,7 @@ mod ports;
 mod state;
 mod tables;
 mod vlans;
+mod workers;
 mod written;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use bofuss_agent::FailMode;
 use bofuss_channel::{
     ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, RateLimit, Tls, TlsFiles, shortened,
 };
+use bofuss_datapath::DispatchBy;
 use bofuss_embed::record::FrameDetail;
 use bofuss_oflib::message::multipart::Desc;
 use bofuss_oflib::text::add_field;
@@ -53,8 +55,6 @@ pub use written::written;
 pub const DEFAULT_NAME: &str = "s0";
 /// The default log level.
 pub const DEFAULT_LEVEL: &str = "info";
-/// The most threads that forward packets.
-const MOST_WORKERS: u32 = 64;
 
 /// A checked configuration.
 #[derive(Clone, Debug)]
@@ -120,6 +120,8 @@ pub struct Config {
     pub accelerate: AccelerateOptions,
     /// The number of threads that forward packets.
     pub workers: usize,
+    /// By what frames are divided among them.
+    pub dispatch: DispatchBy,
     /// True if it gives up all rights once everything is open.
     pub lock_down: bool,
     /// The folder for captures.
@@ -236,10 +238,6 @@ impl Options {
         let tables = datapath_config(&self, profile.as_ref())?;
         let tls = tls(&self)?;
         let state = StateOptions::of(&self)?;
-        let auxiliaries = addresses("--aux", &self.auxiliaries)?;
-        if auxiliaries.len() > MAX_AUXILIARIES {
-            return Err(format!("--aux: at most {MAX_AUXILIARIES} of them").into());
-        }
         let (ports, queues) = ports_and_queues(&self, port_options(&self))?;
         let exports = exports::exports(&self, &ports)?;
         let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
@@ -264,7 +262,7 @@ impl Options {
             exports,
             message_files,
             controllers: controllers(&self.controllers)?,
-            auxiliaries,
+            auxiliaries: auxiliaries(&self.auxiliaries)?,
             listen: addresses("--listen", &self.listen)?,
             socket_group: socket_group(self.socket_group.as_deref())?,
             tls,
@@ -287,7 +285,8 @@ impl Options {
             metrics: addresses("--metrics", self.metrics.as_slice())?.pop(),
             bundle_clock: bundle_clock(self.bundle_clock.as_deref())?,
             accelerate: AccelerateOptions::of(self.accelerate.as_deref(), self.accelerated_flows)?,
-            workers: workers(self.workers, self.record.is_some())?,
+            workers: workers::count(self.workers, self.record.is_some())?,
+            dispatch: workers::dispatch(self.dispatch.as_deref())?,
             lock_down: self.lock_down,
             capture_folder,
             state,
@@ -309,6 +308,15 @@ fn port_options(options: &Options) -> AfPacketOptions {
     }
 }
 
+/// The auxiliary connections. Errors: one that is wrong, or too many.
+fn auxiliaries(texts: &[String]) -> Result<Vec<Auxiliary>> {
+    let auxiliaries = addresses("--aux", texts)?;
+    if auxiliaries.len() > MAX_AUXILIARIES {
+        return Err(format!("--aux: at most {MAX_AUXILIARIES} of them").into());
+    }
+    Ok(auxiliaries)
+}
+
 /// The catalogue of a switch with these additional fields. Errors: a field that is wrong or
 /// clashes.
 pub fn catalogue(fields: &[String]) -> Result<Catalogue> {
@@ -318,15 +326,6 @@ pub fn catalogue(fields: &[String]) -> Result<Catalogue> {
         added.map_err(context(format_args!("--field {text}")))?;
     }
     Ok(catalogue)
-}
-
-/// The number of workers. Errors: there are no so many, or a record is made.
-fn workers(count: Option<u32>, has_record: bool) -> Result<usize> {
-    match count.unwrap_or(1) {
-        2.. if has_record => Err("--record is for one worker: leave --workers out".into()),
-        count @ 1..=MOST_WORKERS => Ok(count as usize),
-        _ => Err(format!("--workers: write 1 to {MOST_WORKERS}").into()),
-    }
 }
 
 /// Reads the profile. Errors: what is wrong with it.

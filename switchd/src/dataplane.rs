@@ -5,6 +5,7 @@ mod collection;
 mod command;
 mod connection_set;
 mod copiers;
+mod dispatch;
 mod events;
 mod follower;
 mod followers;
@@ -266,7 +267,9 @@ impl DataPlane {
     /// next tick is due. Returns when that is.
     fn wait(&mut self, ready: &mut Vec<epoll::Event>) -> std::io::Result<Option<Time>> {
         let next_tick = self.live.switch().next_tick();
-        let next_tick = next_tick.into_iter().chain(self.live.next_state()).min();
+        let others = self.live.next_state().into_iter();
+        let others = others.chain(self.live.followers_tick());
+        let next_tick = next_tick.into_iter().chain(others).min();
         let mut busy = self.has_work();
         if !busy && let Some(tick) = next_tick {
             let now = self.live.now();

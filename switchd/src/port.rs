@@ -13,7 +13,7 @@ use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_ports::{
-    AfPacket, Fanout, Link, LinkModes, OpenError, PcapFile, PortDriver, PortError, Tap,
+    AfPacket, Fanout, FanoutRule, Link, LinkModes, OpenError, PcapFile, PortDriver, PortError, Tap,
 };
 
 use crate::config::{PortKind, PortSpec};
@@ -42,8 +42,10 @@ pub struct OpenPort {
 
 /// What several workers have of a port.
 pub struct PortGroup {
-    /// The rule by which frames are divided among them.
+    /// How frames are divided among them,
     pub fanout: Fanout,
+    /// and the rule by which they are now.
+    pub rule: FanoutRule,
     /// The sockets of all workers but the first, each for a worker that takes it.
     pub members: Vec<AfPacket>,
     /// The same sockets, to be emptied by the first.
@@ -104,6 +106,7 @@ fn try_open(spec: &PortSpec, workers: usize) -> Result<OpenPort, OpenError> {
             let first = members.remove(0);
             group = Some(PortGroup {
                 fanout,
+                rule: FanoutRule::Only(0),
                 others: members.iter().map(AfPacket::beside).collect(),
                 members,
             });

@@ -149,6 +149,7 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
         "workers",
         Refuses("all threads have what the switch was given from its start"),
     ),
+    ("dispatch", AT_ONCE),
     ("log", AT_ONCE),
 ];
 

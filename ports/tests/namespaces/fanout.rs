@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bofuss_frame::Pool;
 use bofuss_ports::{
-    AfPacket, AfPacketOptions, BATCH_FRAMES, Fanout, FanoutRule, OpenError, PortDriver, set_link,
+    AfPacket, AfPacketOptions, BATCH_FRAMES, Fanout, FanoutHeader, FanoutRule, FanoutWord,
+    MAX_VLAN_TAGS, OpenError, PortDriver, set_link,
 };
 
 use crate::common::{in_namespace, open, push, settle, until, veth};
@@ -153,7 +154,9 @@ fn each_flow_is_at_one_member_in_order_and_all_have_flows() {
         const FLOWS: u16 = 90;
         const FRAMES: u16 = 5;
         let mut rig = Rig::new();
-        rig.fanout.set_rule(FanoutRule::Flows).expect("it is there");
+        rig.fanout
+            .set_rule(&FanoutRule::Flows)
+            .expect("it is there");
         let tags: [&[(u16, u16)]; 3] = [&[], &[(0x8100, 7)], &[(0x88a8, 7), (0x8100, 8)]];
         for (name, headers) in kinds() {
             for tags in tags {
@@ -182,11 +185,99 @@ fn each_flow_is_at_one_member_in_order_and_all_have_flows() {
     });
 }
 
+/// Makes the headers of a flow of this number, and says whether it has IPv4 and IPv6.
+type Kind<'a> = (&'a dyn Fn(u16) -> Vec<u8>, [bool; 2]);
+
+/// The member for a sum of words.
+fn member_of(sum: u32, last_factor: u32) -> usize {
+    let mixed = (sum ^ sum >> 16).wrapping_mul(last_factor) >> 16;
+    (mixed as usize * MEMBERS) >> 16
+}
+
+#[test]
+fn words_choose_the_member_wherever_the_headers_are() {
+    in_namespace(|| {
+        const FACTORS: [u32; 4] = [0x9e37_79b9, 0x85eb_ca6b, 0xc2b2_ae35, 0x27d4_eb2f];
+        let mut rig = Rig::new();
+        let word = |header, at, bytes, factor| FanoutWord {
+            header,
+            at,
+            bytes,
+            factor: FACTORS[factor],
+        };
+        let words = vec![
+            word(FanoutHeader::Ethernet, 10, 2, 0),
+            word(FanoutHeader::Ipv4, 12, 4, 1),
+            word(FanoutHeader::Ipv6, 20, 4, 2),
+        ];
+        let last_factor = FACTORS[3];
+        let rule = FanoutRule::Words { words, last_factor };
+        rig.fanout.set_rule(&rule).expect("it is there");
+        let snap = |mut frame: Vec<u8>| {
+            frame.splice(12..12, [0, 60, 0xaa, 0xaa, 3, 0, 0, 0]);
+            frame
+        };
+        let llc = |mut frame: Vec<u8>| {
+            frame.splice(12..14, [0, 60, 0, 0, 8, 0]);
+            frame
+        };
+        let of_ipv4 = |flow: u16| ipv4(17, [10, 0, 2, flow as u8], 0, 0, &ports(1));
+        let of_ipv6 = |flow: u16| ipv6(17, flow as u8, &ports(1));
+        let kinds: [Kind<'_>; 6] = [
+            (&of_ipv4, [true, false]),
+            (&of_ipv6, [false, true]),
+            (&|flow| snap(of_ipv4(flow)), [true, false]),
+            (&|flow| snap(of_ipv6(flow)), [false, true]),
+            (&|flow| llc(of_ipv4(flow)), [false, false]),
+            (&|_| ethernet(0x88b5, &[]), [false, false]),
+        ];
+        let tag = (0x8100, 7);
+        let mut stacks = vec![
+            Vec::new(),
+            vec![tag],
+            vec![(0x9100, 7)],
+            vec![tag, (0x88a8, 1)],
+        ];
+        stacks.push(vec![tag; MAX_VLAN_TAGS + 1]);
+        stacks.push(vec![tag; MAX_VLAN_TAGS + 2]);
+        for (kind, (headers, [has_ipv4, has_ipv6])) in kinds.into_iter().enumerate() {
+            for tags in &stacks {
+                let mut used = [0; MEMBERS];
+                for flow in 0..30 {
+                    let mut bytes = headers(flow);
+                    bytes[11] = flow as u8;
+                    rig.send(flow, 0, &bytes, tags);
+                }
+                for (member, flow, _) in rig.received(30) {
+                    let source = u32::from_be_bytes([10, 0, 2, flow as u8]);
+                    let last = u32::from_be_bytes([0xfd, 0xfd, 0xfd, flow as u8]);
+                    let sum = (0x0200 + u32::from(flow)).wrapping_mul(FACTORS[0]);
+                    let of_ipv4 = source.wrapping_mul(FACTORS[1] * u32::from(has_ipv4));
+                    let of_ipv6 = last.wrapping_mul(FACTORS[2] * u32::from(has_ipv6));
+                    let sum = sum.wrapping_add(of_ipv4).wrapping_add(of_ipv6);
+                    let is_read = tags.len() <= MAX_VLAN_TAGS + 1;
+                    let expected = if is_read {
+                        member_of(sum, last_factor)
+                    } else {
+                        0
+                    };
+                    assert_eq!(member, expected, "kind {kind} {tags:?}: flow {flow}");
+                    used[member] += 1;
+                }
+                let all_used = used.iter().all(|count| *count > 0);
+                assert_eq!(all_used, tags.len() <= MAX_VLAN_TAGS + 1, "{used:?}");
+            }
+        }
+    });
+}
+
 #[test]
 fn fragments_of_a_packet_are_at_one_member_whatever_they_begin_with() {
     in_namespace(|| {
         let mut rig = Rig::new();
-        rig.fanout.set_rule(FanoutRule::Flows).expect("it is there");
+        rig.fanout
+            .set_rule(&FanoutRule::Flows)
+            .expect("it is there");
         for packet in 0..40 {
             for (number, fragment) in [(0, 0x2000), (1, 0x2010), (2, 0x0020)] {
                 let source = [10, 0, 2, packet as u8];
@@ -216,9 +307,17 @@ fn the_first_member_gets_all_until_told_otherwise_and_after_the_link_was_down() 
         };
         assert_eq!(used(&mut rig), [true, false, false]);
         for _ in 0..3 {
-            rig.fanout.set_rule(FanoutRule::Flows).expect("it is there");
+            rig.fanout
+                .set_rule(&FanoutRule::Flows)
+                .expect("it is there");
             assert_eq!(used(&mut rig), [true; MEMBERS]);
-            rig.fanout.set_rule(FanoutRule::First).expect("it is there");
+            rig.fanout
+                .set_rule(&FanoutRule::Only(2))
+                .expect("it is there");
+            assert_eq!(used(&mut rig), [false, false, true]);
+            rig.fanout
+                .set_rule(&FanoutRule::Only(0))
+                .expect("it is there");
             assert_eq!(used(&mut rig), [true, false, false]);
             set_link("g1", false).expect("it is there");
             set_link("g1", true).expect("it is there");
@@ -232,7 +331,9 @@ fn the_first_member_gets_all_until_told_otherwise_and_after_the_link_was_down() 
 fn what_members_and_the_host_send_does_not_come_back() {
     in_namespace(|| {
         let mut rig = Rig::new();
-        rig.fanout.set_rule(FanoutRule::Flows).expect("it is there");
+        rig.fanout
+            .set_rule(&FanoutRule::Flows)
+            .expect("it is there");
         for member in 0..MEMBERS {
             let bytes = ethernet(0x88b5, &[member as u8; 50]);
             let mut frames = vec![rig.pool.frame(&bytes).expect("there is room")];

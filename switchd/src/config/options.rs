@@ -227,6 +227,11 @@ pub struct Options {
     /// how flows are divided among them [default: 1].
     #[arg(long, value_name = "COUNT")]
     pub workers: Option<u32>,
+    /// By what frames are divided among workers: auto, which is by flow, or by what the states of
+    /// stateful tables need; five-tuple; port; fields=FIELD,... of eth_src, eth_dst, ipv4_src and
+    /// so on. All are with one worker if the pipeline does not allow that [default: auto].
+    #[arg(long, value_name = "BY")]
+    pub dispatch: Option<String>,
     /// The clock by which bundles are committed at a time: realtime or tai [default: realtime].
     #[arg(long, value_name = "CLOCK")]
     pub bundle_clock: Option<String>,

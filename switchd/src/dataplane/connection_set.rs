@@ -140,6 +140,11 @@ impl ConnectionSet {
             .is_none_or(|peer| peer.sender.has_room())
     }
 
+    /// Returns true if a connection is up.
+    pub fn contains(&self, conn: ConnId) -> bool {
+        self.senders.contains_key(&conn)
+    }
+
     /// Returns true if a connection has room for a packet-in from this port; if so, the packet-in
     /// counts as sent.
     pub fn takes_packet_in(&self, conn: ConnId, in_port: PortNo) -> bool {

@@ -1,21 +1,23 @@
 //! The thread of a worker other than the first: its flows pass through a switch of its own, which
 //! plays what the switch of the first was given.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
 use bofuss_agent::{ConnId, SwitchIo};
-use bofuss_datapath::{EntryUse, MeterShare, ReplicaCounts, Time};
+use bofuss_datapath::{EntryUse, MeterShare, ReplicaCounts, TakenStates, Time};
 use bofuss_embed::record::{FrameDetail, Player, RecordError, RecordedConfig, RecordedInput};
 use bofuss_ext::Switch;
-use bofuss_frame::{Frame, Pool};
+use bofuss_frame::{Frame, Offload, Pool};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Message, PortNo};
 use bofuss_ports::{BATCH_FRAMES, Counters, Link, PortError};
 use rustix::event::epoll;
 use tracing::{debug, warn};
 
+use super::dispatch::GivenStates;
 use super::poller::{Ready, WakeSet};
 use super::port_set::PortSet;
 use super::thread_clock::ThreadClock;
@@ -35,8 +37,22 @@ pub(super) enum Order {
     Stop,
     /// Do what the first worker has done since then.
     Play(Arc<Vec<Step>>),
-    /// Share the rates of these meters, and receive frames again.
-    GoOn(Arc<Vec<MeterShare>>),
+    /// Give away all states of flows.
+    GiveStates,
+    /// Share the rates of these meters, keep those of these states that belong to it, and receive
+    /// frames again.
+    GoOn(Arc<Vec<MeterShare>>, Option<Arc<GivenStates>>),
+    /// Process a frame that the first worker has received in its place.
+    Take(Box<HandedFrame>),
+}
+
+/// A frame that another worker has received; pools are of one thread each.
+pub(super) struct HandedFrame {
+    pub(super) port: PortNo,
+    pub(super) bytes: Vec<u8>,
+    pub(super) offload: Offload,
+    /// Counts those that wait.
+    pub(super) waiting: Arc<AtomicUsize>,
 }
 
 /// What the first worker has done while the others were stopped.
@@ -45,8 +61,9 @@ pub(super) enum Step {
     Uses(Time, Vec<EntryUse>),
     /// Its switch got an input, and these of its questions were answered with no.
     Input(Time, RecordedInput, Vec<u32>),
-    /// It opened a port. Each other worker takes one of these.
-    Open(Mutex<Vec<PortMember>>),
+    /// It opened a port. Each other worker takes its own of these, in their order: the kernel gives
+    /// each the frames whose states it has.
+    Open(Mutex<Vec<Option<PortMember>>>),
     /// It closed a port.
     Close(PortNo),
     /// An interface has changed.
@@ -63,8 +80,10 @@ pub(super) enum Report {
     Began(Result<(), String>),
     /// It has stopped.
     Stopped(Box<Stopped>),
-    /// It has played. Errors: an input that was impossible.
-    Played(Result<Progress, String>),
+    /// It has played, and when its next timer is due. Errors: an input that was impossible.
+    Played(Result<Progress, String>, Option<Time>),
+    /// Its states of flows.
+    States(Vec<TakenStates>),
 }
 
 /// What a follower has done so far.
@@ -109,6 +128,8 @@ pub(super) struct PacketIn {
 
 /// What a follower's thread begins with.
 pub(super) struct FollowerParts {
+    /// Its number, and how many workers there are.
+    pub(super) place: (usize, usize),
     /// What its switch is made of, and by.
     pub(super) config: RecordedConfig,
     pub(super) remake: Remake,
@@ -136,6 +157,8 @@ struct FollowerIo {
 
 /// A worker other than the first.
 struct Follower {
+    /// Its number, and how many workers there are.
+    place: (usize, usize),
     player: Player,
     pool: Pool,
     io: FollowerIo,
@@ -149,6 +172,7 @@ impl FollowerParts {
     /// Runs until the first worker lets go of its ends of the queues.
     pub(super) fn run(self) {
         let Self {
+            place,
             config,
             remake,
             clock,
@@ -176,6 +200,7 @@ impl FollowerParts {
                 lost_packet_ins: 0,
             };
             Ok(Follower {
+                place,
                 player,
                 pool,
                 io,
@@ -212,12 +237,22 @@ impl Follower {
                     is_stopped = true;
                     Report::Stopped(Box::new(self.stop()))
                 }
-                Ok(Order::Play(steps)) => Report::Played(self.play(&steps)),
-                Ok(Order::GoOn(meters)) => {
+                Ok(Order::Play(steps)) => {
+                    let played = self.play(&steps);
+                    Report::Played(played, self.player.switch().next_tick())
+                }
+                Ok(Order::GiveStates) => {
+                    Report::States(self.player.switch().replica().take_states())
+                }
+                Ok(Order::GoOn(meters, states)) => {
                     is_stopped = false;
-                    if self.player.switch().replica().join_meters(&meters).is_err() {
+                    if !self.go_on(&meters, states.as_deref()) {
                         return warn!("a worker ends: it has other meters");
                     }
+                    continue;
+                }
+                Ok(Order::Take(frame)) => {
+                    self.take(&frame, &mut frames);
                     continue;
                 }
                 Err(TryRecvError::Disconnected) => return,
@@ -231,6 +266,33 @@ impl Follower {
             if reports.send(report).is_err() {
                 return;
             }
+        }
+    }
+
+    /// Prepares to receive frames again. Returns false if it has other meters than the first
+    /// worker.
+    fn go_on(&mut self, meters: &[MeterShare], states: Option<&GivenStates>) -> bool {
+        let mut replica = self.player.switch().replica();
+        if let Some(given) = states {
+            replica.keep_states(&given.states, given.division, self.place);
+        }
+        replica.join_meters(meters).is_ok()
+    }
+
+    /// Processes a frame that the first worker has received.
+    fn take(&mut self, handed: &HandedFrame, frames: &mut Vec<Frame>) {
+        handed.waiting.fetch_sub(1, Relaxed);
+        // Without a buffer it is lost, as one that is received.
+        if let Some(mut frame) = self.pool.frame(&handed.bytes) {
+            frame.offload = handed.offload;
+            frames.push(frame);
+            self.frames += 1;
+            let switch = self.player.switch();
+            while switch.datapath().lane().backlog.has(handed.port) {
+                switch.catch_up(self.clock.now(), &mut self.io);
+            }
+            switch.receive(self.clock.now(), handed.port, frames, &mut self.io);
+            self.io.ports.flush();
         }
     }
 
@@ -326,7 +388,8 @@ impl Follower {
             Step::Open(members) => {
                 // Nobody panics who has it.
                 let mut members = members.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(member) = members.pop() {
+                let own = members.get_mut(self.place.0 - 1);
+                if let Some(member) = own.and_then(Option::take) {
                     ports
                         .add(member.open())
                         .map_err(|error| error.to_string())?;

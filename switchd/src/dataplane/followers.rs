@@ -4,21 +4,26 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::mem::take;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bofuss_datapath::{MeterShare, Time};
+use bofuss_datapath::{DispatchBy, MeterShare, Time};
 use bofuss_embed::record::{
     Answers, FrameDetail, RecordedConfig, RecordedConnections, RecordedInput,
 };
 use bofuss_ext::Switch;
+use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
-use bofuss_ports::{Counters, FanoutRule};
+use bofuss_ports::Counters;
 
-use super::follower::{FollowerParts, Order, PacketIn, Progress, Remake, Report, Step};
+use super::dispatch::{DispatchNow, GivenStates};
+use super::follower::{
+    FollowerParts, HandedFrame, Order, PacketIn, Progress, Remake, Report, Step,
+};
 use super::poller::WakeSet;
 use super::thread_clock::ThreadClock;
 use crate::export::Bell;
@@ -32,6 +37,10 @@ const PATIENCE: Duration = if cfg!(test) {
 };
 /// The most packet-ins that wait for the first worker.
 const MAX_PACKET_INS: usize = 1024;
+/// The most frames that wait for another worker after the first has received them.
+const MAX_HANDED: usize = 256;
+/// How long states may be with others before their timers are looked after.
+const STATES_TICK_NS: u64 = Time::SEC;
 
 /// The other workers.
 pub struct Followers {
@@ -47,29 +56,14 @@ pub struct Followers {
     steps: Vec<Step>,
     are_stopped: bool,
     packet_ins: Option<Receiver<PacketIn>>,
+    /// When the next of their timers is due.
+    next_tick: Option<Time>,
+    /// The frames that found no room on their way to them.
+    lost_frames: u64,
     /// How frames are divided.
     pub(super) dispatch: DispatchNow,
     /// Why they cannot go on; the switch ends then.
     fault: Option<io::Error>,
-}
-
-/// How frames are divided among workers.
-pub(super) struct DispatchNow {
-    /// Why all frames are with the first worker, if they are.
-    pub(super) why_one: Option<String>,
-    /// True if a port was opened that may follow another rule.
-    pub(super) has_new_ports: bool,
-    /// True if something has to see all frames.
-    pub(super) is_watched: bool,
-}
-
-impl DispatchNow {
-    pub(super) fn rule(&self) -> FanoutRule {
-        match self.why_one {
-            Some(_) => FanoutRule::First,
-            None => FanoutRule::Flows,
-        }
-    }
 }
 
 /// One of them.
@@ -83,6 +77,8 @@ struct FollowerThread {
     /// True if it is not known whether it will end.
     is_lost: Cell<bool>,
     frames: u64,
+    /// The frames that wait for it after the first worker has received them.
+    handed: Arc<AtomicUsize>,
     lost_packet_ins: u64,
     ports: Vec<(PortNo, Counters, u64)>,
 }
@@ -122,8 +118,8 @@ impl Drop for FollowerThread {
 }
 
 impl Followers {
-    /// `count` workers besides the first, whose threads do not run yet.
-    pub(super) fn new(count: usize, switch: &Switch) -> Self {
+    /// `count` workers besides the first, whose threads do not run yet; frames are divided by this.
+    pub(super) fn new(count: usize, switch: &Switch, by: DispatchBy) -> Self {
         let catalogue = switch.datapath().catalogue().clone();
         Self {
             count,
@@ -135,11 +131,9 @@ impl Followers {
             steps: Vec::new(),
             are_stopped: true,
             packet_ins: None,
-            dispatch: DispatchNow {
-                why_one: Some("workers begin".into()),
-                has_new_ports: true,
-                is_watched: false,
-            },
+            next_tick: None,
+            lost_frames: 0,
+            dispatch: DispatchNow::new(by),
             fault: None,
         }
     }
@@ -161,6 +155,7 @@ impl Followers {
             let (orders, ordered) = channel();
             let (reporting, reports) = channel();
             let parts = FollowerParts {
+                place: (number, 1 + self.count),
                 config: config.clone(),
                 remake,
                 clock,
@@ -180,6 +175,7 @@ impl Followers {
                 thread: Some(thread.spawn(|| parts.run())?),
                 is_lost: Cell::new(false),
                 frames: 0,
+                handed: Arc::default(),
                 lost_packet_ins: 0,
                 ports: Vec::new(),
             });
@@ -188,7 +184,9 @@ impl Followers {
         for thread in &self.threads {
             match thread.report()? {
                 Report::Began(began) => began.map_err(io::Error::other)?,
-                Report::Stopped(_) | Report::Played(_) => return Err(thread.fault("is confused")),
+                Report::Stopped(_) | Report::Played(..) | Report::States(_) => {
+                    return Err(thread.fault("is confused"));
+                }
             }
         }
         Ok(())
@@ -238,25 +236,90 @@ impl Followers {
         }
         let steps = Arc::new(take(&mut self.steps));
         self.order_all(|| Order::Play(Arc::clone(&steps)))?;
+        self.next_tick = None;
         for thread in &self.threads {
             match thread.report()? {
-                Report::Played(Ok(reached)) if reached == progress => {}
-                Report::Played(Err(why)) => return Err(thread.fault(&format!("fails: {why}"))),
-                Report::Played(Ok(reached)) => {
+                Report::Played(Ok(reached), next_tick) if reached == progress => {
+                    let ticks = [self.next_tick, next_tick];
+                    self.next_tick = ticks.into_iter().flatten().min();
+                }
+                Report::Played(Err(why), _) => return Err(thread.fault(&format!("fails: {why}"))),
+                Report::Played(Ok(reached), _) => {
                     let what = format!("differs from worker 0: {reached:?}, not {progress:?}");
                     return Err(thread.fault(&what));
                 }
-                Report::Stopped(_) | Report::Began(_) => return Err(thread.fault("is confused")),
+                Report::Stopped(_) | Report::Began(_) | Report::States(_) => {
+                    return Err(thread.fault("is confused"));
+                }
             }
         }
         Ok(())
     }
 
-    /// Lets them receive frames again, with the rates of these new meters. Errors: one has ended.
-    pub(super) fn go_on(&mut self, meters: Vec<MeterShare>) -> io::Result<()> {
+    /// Moves the states of flows that they have to the first worker's switch; they are stopped.
+    pub(super) fn gather(&mut self, switch: &mut Switch) {
+        if take(&mut self.dispatch.are_apart) && self.fault.is_none() {
+            self.fault = self.try_gather(switch).err();
+        }
+    }
+
+    fn try_gather(&self, switch: &mut Switch) -> io::Result<()> {
+        self.order_all(|| Order::GiveStates)?;
+        for thread in &self.threads {
+            let Report::States(states) = thread.report()? else {
+                return Err(thread.fault("is confused"));
+            };
+            switch.replica().add_states(&states);
+        }
+        Ok(())
+    }
+
+    /// Lets them receive frames again, with the rates of these new meters, and with the states that
+    /// belong to each if these are divided. Errors: one has ended.
+    pub(super) fn go_on(
+        &mut self,
+        now: Time,
+        meters: Vec<MeterShare>,
+        states: Option<GivenStates>,
+    ) -> io::Result<()> {
         self.are_stopped = false;
-        let meters = Arc::new(meters);
-        self.order_all(|| Order::GoOn(Arc::clone(&meters)))
+        self.dispatch.are_apart |= states.is_some();
+        if self.dispatch.are_apart && self.dispatch.has_states {
+            let tick = now.after(STATES_TICK_NS);
+            self.next_tick = Some(self.next_tick.map_or(tick, |next| next.min(tick)));
+        }
+        let (meters, states) = (Arc::new(meters), states.map(Arc::new));
+        self.order_all(|| Order::GoOn(Arc::clone(&meters), states.clone()))
+    }
+
+    /// When the next of their timers is due, as they said last.
+    pub(super) fn next_tick(&self) -> Option<Time> {
+        self.next_tick
+    }
+
+    /// Gives another worker, which goes on, a frame that the first has received. One that finds no
+    /// room is lost.
+    pub(super) fn hand_over(&mut self, worker: usize, port: PortNo, frame: &Frame) {
+        let thread = worker.checked_sub(1).and_then(|at| self.threads.get(at));
+        let Some(thread) = thread else { return };
+        if thread.handed.load(Relaxed) >= MAX_HANDED {
+            self.lost_frames += 1;
+            return;
+        }
+        thread.handed.fetch_add(1, Relaxed);
+        let handed = HandedFrame {
+            port,
+            bytes: frame.bytes().to_vec(),
+            offload: frame.offload,
+            waiting: Arc::clone(&thread.handed),
+        };
+        // One that has ended is noticed when it is to stop.
+        let _ = thread.order(Order::Take(Box::new(handed)));
+    }
+
+    /// The frames that found no room on their way to them.
+    pub(super) fn lost_frames(&self) -> u64 {
+        self.lost_frames
     }
 
     /// Begins an input of the first worker's switch; they are stopped. Before it, all learn when
@@ -307,7 +370,7 @@ impl Followers {
 
     /// Gives them their shares of a port.
     pub(super) fn open(&mut self, members: Vec<PortMember>) {
-        self.dispatch.has_new_ports = true;
+        let members = members.into_iter().map(Some).collect();
         self.steps.push(Step::Open(Mutex::new(members)));
     }
 
@@ -351,7 +414,7 @@ mod tests {
     ) -> String {
         let config = Options::default().check().unwrap();
         let mut switch = make_switch(&config, &Pool::new(1 << 20), 1).unwrap();
-        let mut followers = Followers::new(1, &switch);
+        let mut followers = Followers::new(1, &switch, DispatchBy::Auto);
         let (orders, ordered) = channel();
         let (reporting, reports) = channel();
         let thread = thread::spawn(move || {
@@ -366,10 +429,11 @@ mod tests {
             thread: Some(thread),
             is_lost: Cell::new(false),
             frames: 0,
+            handed: Arc::default(),
             lost_packet_ins: 0,
             ports: Vec::new(),
         });
-        followers.go_on(Vec::new()).unwrap();
+        followers.go_on(Time(0), Vec::new(), None).unwrap();
         followers.stop(&mut switch);
         let error = followers.play(Progress::of(&switch)).unwrap_err();
         // The switch ends, and does not wait for it.

@@ -2,6 +2,7 @@
 //! recorded, and the accelerator learns of it.
 
 mod acceleration;
+mod division;
 mod exports;
 mod ports;
 mod saving;
@@ -23,10 +24,11 @@ use bofuss_fastpath::Settled;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::{ExtValue, Message, PortNo};
-use bofuss_ports::PortError;
+use bofuss_ports::{BATCH_FRAMES, PortError};
 use tracing::{debug, info, warn};
 
 use super::connection_set::{RemovedPeer, is_local_tool};
+use super::dispatch::reads_states;
 use super::io::{DataPlaneIo, conn_id};
 use super::loop_counters::LoopCounters;
 use super::quick_closes::{CloseReport, QuickCloses};
@@ -41,6 +43,9 @@ use traces::PendingTraces;
 
 pub(super) use ports::make_queue;
 pub(super) use traces::named;
+
+/// More batches than the kernel holds for one socket.
+const MOST_BATCHES: usize = (16 << 20) / 256 / BATCH_FRAMES;
 
 /// A switch with its ports and connections, and what its thread notes about them.
 pub struct LiveSwitch {
@@ -180,7 +185,15 @@ impl LiveSwitch {
         message: Message,
     ) {
         let name = message.name();
-        self.begin_input(now, |known| known.message(conn, xid, head, &message));
+        self.gather_states_for(&message);
+        let reads_states = reads_states(&message);
+        // The first worker alone carries out packet-outs.
+        let is_for_all = self.io.followers.is_none() || !matches!(message, Message::PacketOut(_));
+        self.begin_input(now, |known| {
+            is_for_all
+                .then(|| known.message(conn, xid, head, &message))
+                .flatten()
+        });
         let request = Request {
             xid,
             head,
@@ -188,6 +201,7 @@ impl LiveSwitch {
         };
         self.switch.message(now, conn, request, &mut self.io);
         self.end_input();
+        self.note_reader(conn, reads_states);
         self.review(ReviewScope::All);
         self.counters.message(name, self.now().since(now));
     }
@@ -273,6 +287,7 @@ impl LiveSwitch {
             Ok(0) => return now,
             Ok(count) => {
                 self.answer_traces(number, frames);
+                self.hand_over(number, frames);
                 if let Some(recorder) = &mut self.io.recorder {
                     recorder.begin(now, |known| Some(known.frames(number, frames)));
                 }

@@ -37,6 +37,7 @@ impl DataPlane {
         self.check_numbers(&new.ports)?;
         let opened = self.open_ports(&new.ports)?;
         let copiers = copiers::configured(&self.live, &new, &self.config.copiers)?;
+        self.live.gather_states();
         self.live.complete_changes();
         let fail_modes = self.fail_modes(new.fail_mode, new.has_fail_mode);
         new.fail_mode = fail_modes.now;
@@ -59,6 +60,7 @@ impl DataPlane {
             |switch, io| switch.reconfigure(now, other, io),
         );
         self.live.begin_leading();
+        self.live.divide_by(new.dispatch);
         let ports = std::mem::replace(&mut new.ports, std::mem::take(&mut self.config.ports));
         let old = std::mem::replace(&mut self.config, new);
         self.remove_queues(&old.queues);

@@ -74,6 +74,7 @@ impl LiveSwitch {
     pub(in crate::dataplane) fn trace_packet(&mut self, argument: &str) -> Result<String> {
         let (format, packet) = TraceFormat::read(argument);
         let (in_port, frame) = parse_packet(packet, &named(&self.switch))?;
+        self.gather_states();
         let now = self.now();
         let mut trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
         trace.forwarded = self.acceleration.place(now, &self.switch, in_port, &frame);

@@ -1,20 +1,17 @@
-//! A switch of several workers: the first stops the others for each input, and decides how frames
-//! are divided.
+//! A switch of several workers: the first stops the others for each input, and lets them go on.
 
 use std::io;
 use std::sync::Arc;
 use std::task::Waker;
 
 use bofuss_agent::SwitchIo;
-use bofuss_datapath::{DispatchBy, Time};
+use bofuss_datapath::Time;
 use bofuss_embed::record::{RecordedConnections, RecordedInput};
 use bofuss_oflib::PortNo;
-use bofuss_ports::PortDriver;
-use bofuss_ports::{BATCH_FRAMES, FanoutRule, Link};
-use serde_json::json;
-use tracing::info;
+use bofuss_ports::Link;
+use serde_json::{Value, json};
 
-use super::LiveSwitch;
+use super::{LiveSwitch, MOST_BATCHES};
 use crate::config::{Config, PortSpec};
 use crate::dataplane::follower::{Progress, Remake, Step};
 use crate::dataplane::followers::Followers;
@@ -22,14 +19,11 @@ use crate::error::Result;
 use crate::export::Export;
 use crate::record;
 
-/// More batches than the kernel holds for one socket.
-const MOST_BATCHES: usize = (16 << 20) / 256 / BATCH_FRAMES;
-
 impl LiveSwitch {
     /// Makes the switch, which is new, the first of several workers if there are to be some.
     pub(in crate::dataplane) fn make_followers(&mut self, config: &Config) {
         if config.workers > 1 {
-            let followers = Followers::new(config.workers - 1, &self.switch);
+            let followers = Followers::new(config.workers - 1, &self.switch, config.dispatch);
             self.io.followers = Some(followers);
             self.begin_leading();
         }
@@ -157,103 +151,19 @@ impl LiveSwitch {
             followers.play(Progress::of(&self.switch))?;
             self.dispatch()?;
         }
+        let now = self.clock.now();
+        let states = self.states_to_give();
         match &mut self.io.followers {
             Some(followers) if followers.are_stopped() => {
-                followers.go_on(self.switch.replica().share_meters(self.clock.now()))
+                followers.go_on(now, self.switch.replica().share_meters(now), states)
             }
             _ => Ok(()),
         }
     }
 
-    /// Why all frames are to be with the first worker, if they are.
-    fn why_one(&mut self) -> Option<String> {
-        let mut ports = self.io.ports.all();
-        if let Some(port) = ports.find(|port| port.group.is_none()) {
-            return Some(format!(
-                "port {} is no interface with packet sockets",
-                port.number
-            ));
-        }
-        if !self.io.ports.copiers.is_empty() {
-            return Some("captures or mirrors copy frames".into());
-        }
-        if !self.traces.is_empty() {
-            return Some("a trace waits for its packet".into());
-        }
-        let division = self.switch.replica().division(DispatchBy::FiveTuple);
-        division.err().map(|why| why.to_string())
-    }
-
-    /// Divides frames by another rule if there is a reason. The others are stopped; frames that
-    /// followed the rule before are processed here, before any that follows this one.
-    fn dispatch(&mut self) -> io::Result<()> {
-        let why_one = self.why_one();
-        let Some(followers) = &mut self.io.followers else {
-            return Ok(());
-        };
-        let now = &mut followers.dispatch;
-        let before = now.rule();
-        if now.why_one != why_one {
-            info!("workers: {}", sentence(why_one.as_deref()));
-            now.why_one = why_one;
-        }
-        let rule = now.rule();
-        if !std::mem::take(&mut now.has_new_ports) && rule == before {
-            return Ok(());
-        }
-        let numbers: Vec<PortNo> = self.io.ports.all().map(|port| port.number).collect();
-        for number in &numbers {
-            if let Some(group) = self.io.ports.group_mut(*number) {
-                group.fanout.set_rule(rule)?;
-            }
-        }
-        for number in numbers {
-            self.drain(number, rule);
-        }
-        self.io.ports.flush();
-        Ok(())
-    }
-
-    /// Processes the frames of a port that may be in a socket to which they do not belong now.
-    fn drain(&mut self, number: PortNo, rule: FanoutRule) {
-        let others = match rule {
-            FanoutRule::First => self
-                .io
-                .ports
-                .group_mut(number)
-                .map_or(0, |g| g.others.len()),
-            // The only socket that is to be emptied is that of the first worker.
-            FanoutRule::Flows => 1,
-        };
-        let mut frames = Vec::with_capacity(BATCH_FRAMES);
-        for other in 0..others {
-            for _ in 0..MOST_BATCHES {
-                let received = match (rule, self.io.ports.group_mut(number)) {
-                    (FanoutRule::First, Some(group)) => {
-                        group.others[other].recv(&self.pool, &mut frames, BATCH_FRAMES)
-                    }
-                    _ => self.io.ports.receive(number, &self.pool, &mut frames),
-                };
-                // What is wrong with the port is found out when it is served.
-                let count = received.unwrap_or(0);
-                if count == 0 {
-                    break;
-                }
-                if rule == FanoutRule::First {
-                    self.io.ports.show_exports(number, &frames);
-                }
-                self.answer_traces(number, &frames);
-                let now = self.now();
-                self.switch.receive(now, number, &mut frames, &mut self.io);
-                for _ in 0..MOST_BATCHES {
-                    if !self.switch.datapath().lane().backlog.has(number) {
-                        break;
-                    }
-                    self.switch.catch_up(now, &mut self.io);
-                }
-                self.counters.batch(count, self.now().since(now));
-            }
-        }
+    /// When the next timer of the others is due.
+    pub(in crate::dataplane) fn followers_tick(&self) -> Option<Time> {
+        self.io.followers.as_ref()?.next_tick()
     }
 
     /// The frames that each worker has received.
@@ -273,34 +183,33 @@ impl LiveSwitch {
         };
         let packets = self.worker_packets();
         let followers = self.io.followers.as_ref();
-        let why = match followers {
-            Some(followers) => followers.dispatch.why_one.clone(),
-            None => Some("there is no other".into()),
-        };
+        let dispatch = followers.map(|followers| &followers.dispatch);
+        let alone = "there is no other";
         let lost = followers.map_or(0, Followers::lost_packet_ins);
+        let lost_frames = followers.map_or(0, Followers::lost_frames);
         if json {
+            let (by, why) = match dispatch {
+                Some(dispatch) => dispatch.values(),
+                None => (Value::from("one"), Some(alone)),
+            };
             let value = json!({
                 "workers": packets.len(),
-                "dispatch": if why.is_none() { "flows" } else { "one" },
+                "dispatch": by,
                 "why": why,
                 "packets": packets,
                 "lost_packet_ins": lost,
+                "lost_frames": lost_frames,
             });
             return Ok(format!("{value}\n"));
         }
-        let mut text = format!("workers {}\n", packets.len());
-        text += &format!("dispatch {}\n", sentence(why.as_deref()));
+        let said = match dispatch {
+            Some(dispatch) => dispatch.sentence(),
+            None => format!("all flows in worker 0, because {alone}"),
+        };
+        let mut text = format!("workers {}\ndispatch {said}\n", packets.len());
         for (worker, count) in packets.iter().enumerate() {
             text += &format!("worker {worker} packets {count}\n");
         }
-        Ok(text + &format!("lost_packet_ins {lost}\n"))
-    }
-}
-
-/// How frames are divided, if for this reason all are with the first worker.
-fn sentence(why_one: Option<&str>) -> String {
-    match why_one {
-        None => "each flow in one of all workers".into(),
-        Some(why) => format!("all flows in worker 0, because {why}"),
+        Ok(text + &format!("lost_packet_ins {lost}\nlost_frames {lost_frames}\n"))
     }
 }

@@ -1,0 +1,275 @@
+//! How frames are divided among workers: the rule of each port's sockets, and which inputs need the
+//! states of all flows in one worker.
+
+use bofuss_agent::ConnId;
+use bofuss_datapath::{
+    DispatchBy, DispatchFields, Division, HashedWord, TakenStates, last_factor, replica_of_port,
+};
+use bofuss_oflib::field::Header;
+use bofuss_oflib::message::PacketOut;
+use bofuss_oflib::message::bundle::BundleControlType;
+use bofuss_oflib::message::multipart::RequestBody;
+use bofuss_oflib::{Action, Message, PortNo};
+use bofuss_packet::{Layout, survey};
+use bofuss_ports::{FanoutHeader, FanoutRule, FanoutWord};
+use serde_json::{Value, json};
+
+/// How frames are divided among workers.
+pub(super) struct DispatchNow {
+    /// By what. Errors: why all frames are with the first worker.
+    pub(super) standing: Result<Division, String>,
+    /// The secret of the hash of fields.
+    pub(super) secret: u64,
+    /// What was asked for.
+    pub(super) by: DispatchBy,
+    /// True if packets have states, which are in the worker of their packets.
+    pub(super) has_states: bool,
+    /// True if each worker has the states of its packets; otherwise the first has all.
+    pub(super) are_apart: bool,
+    /// Connections that have begun to read states.
+    pub(super) readers: Vec<ConnId>,
+    /// True if something has to see all frames.
+    pub(super) is_watched: bool,
+}
+
+/// The states of flows that the first worker had, to be divided.
+pub(super) struct GivenStates {
+    pub(super) division: Division,
+    pub(super) states: Vec<TakenStates>,
+}
+
+impl DispatchNow {
+    /// That of workers that begin.
+    pub(super) fn new(by: DispatchBy) -> Self {
+        Self {
+            standing: Err("workers begin".into()),
+            secret: 0,
+            by,
+            has_states: false,
+            are_apart: false,
+            readers: Vec::new(),
+            is_watched: false,
+        }
+    }
+
+    /// The rule by which the sockets of a port share its frames among so many workers.
+    pub(super) fn rule(&self, port: PortNo, workers: usize) -> FanoutRule {
+        match self.standing {
+            Err(_) => FanoutRule::Only(0),
+            Ok(Division::Flows) => FanoutRule::Flows,
+            Ok(Division::Port) => FanoutRule::Only(replica_of_port(port.0, workers)),
+            Ok(Division::Fields(fields)) => FanoutRule::Words {
+                words: fields.words(self.secret).map(word).collect(),
+                last_factor: last_factor(self.secret),
+            },
+        }
+    }
+
+    /// By what states are divided; `None` if the first worker is to have all.
+    pub(super) fn of_states(&self) -> Option<Division> {
+        let division = self.standing.as_ref().ok().copied();
+        division.filter(|division| *division != Division::Flows)
+    }
+
+    /// The fields by which frames are divided, if they are.
+    pub(super) fn fields(&self) -> Option<DispatchFields> {
+        match self.standing {
+            Ok(Division::Fields(fields)) => Some(fields),
+            Ok(Division::Flows | Division::Port) | Err(_) => None,
+        }
+    }
+
+    /// The worker of `workers` that has the states of a frame that the kernel may have given to the
+    /// first because it has many VLAN tags; `None` if it has at most one.
+    pub(super) fn owner(&self, frame: &[u8], workers: usize) -> Option<usize> {
+        let fields = self.fields()?;
+        let is_tag = |at: usize| {
+            let number = frame.get(at..at + 2);
+            matches!(number, Some([0x81, 0] | [0x88, 0xa8] | [0x91, 0]))
+        };
+        if !is_tag(12) || !is_tag(16) {
+            return None;
+        }
+        let mut layout = Layout::EMPTY;
+        survey(frame, &mut layout);
+        Some(fields.replica_of_frame((&layout, frame), (workers, self.secret)))
+    }
+
+    /// Says how frames are divided.
+    pub(super) fn sentence(&self) -> String {
+        let with_states = if self.has_states {
+            ", which has the states of its packets"
+        } else {
+            ""
+        };
+        match &self.standing {
+            Ok(Division::Flows) => "each flow in one of all workers".into(),
+            Ok(Division::Port) => format!("each port in one of all workers{with_states}"),
+            Ok(Division::Fields(fields)) => {
+                format!("each {fields} in one of all workers{with_states}")
+            }
+            Err(why) => format!("all flows in worker 0, because {why}"),
+        }
+    }
+
+    /// The same for programs: by what, and why not by more.
+    pub(super) fn values(&self) -> (Value, Option<&str>) {
+        match &self.standing {
+            Ok(Division::Flows) => (json!("flows"), None),
+            Ok(Division::Port) => (json!("port"), None),
+            Ok(Division::Fields(fields)) => (json!(format!("fields={fields}")), None),
+            Err(why) => (json!("one"), Some(why)),
+        }
+    }
+}
+
+/// A word of the hash, for the program of the kernel.
+fn word(word: HashedWord) -> FanoutWord {
+    let headers = [
+        (Header::Eth, FanoutHeader::Ethernet),
+        (Header::Ipv4, FanoutHeader::Ipv4),
+        (Header::Ipv6, FanoutHeader::Ipv6),
+    ];
+    let mut headers = headers.into_iter();
+    let found = headers.find(|(header, _)| *header == word.header);
+    let (_, header) = found.expect("addresses are in these headers");
+    FanoutWord {
+        header,
+        at: word.at as u32,
+        bytes: word.bytes as u8,
+        factor: word.factor,
+    }
+}
+
+/// Returns true if a message may read or change states of flows, which then are in one worker.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "states are only in what extensions have, and in what sends packets through tables"
+)]
+pub(super) fn needs_states(message: &Message) -> bool {
+    match message {
+        Message::Experimenter(_) => true,
+        Message::BundleControl(control) => control.ty == BundleControlType::COMMIT_REQUEST,
+        Message::PacketOut(out) => may_use_states(out),
+        Message::MultipartRequest(request) => {
+            matches!(request.body, RequestBody::Experimenter(_))
+        }
+        _ => false,
+    }
+}
+
+/// Returns true if a message asks for what may be states.
+pub(super) fn reads_states(message: &Message) -> bool {
+    let Message::MultipartRequest(request) = message else {
+        return false;
+    };
+    matches!(request.body, RequestBody::Experimenter(_))
+}
+
+/// Returns true if a packet-out may send its packet through the tables or change a state.
+fn may_use_states(out: &PacketOut) -> bool {
+    out.actions.iter().any(|action| {
+        let to_table = matches!(action, Action::Output(output) if output.port == PortNo::TABLE);
+        to_table || matches!(action, Action::Group(_) | Action::Experimenter(_))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_oflib::Mac;
+    use bofuss_packet::craft;
+
+    use super::*;
+
+    const WORKERS: usize = 3;
+
+    fn by(fields: DispatchFields) -> DispatchNow {
+        DispatchNow {
+            standing: Ok(Division::Fields(fields)),
+            secret: 0x5ec2_e700_0bad_cafe,
+            ..DispatchNow::new(DispatchBy::Auto)
+        }
+    }
+
+    fn named(names: &[&str]) -> DispatchFields {
+        let fields = names.iter().map(|name| DispatchFields::named(name));
+        fields.fold(DispatchFields::default(), |all, one| all.or(one.unwrap()))
+    }
+
+    /// The socket that the program of the kernel chooses for a frame of IPv4 with so many tags.
+    fn socket(rule: &FanoutRule, frame: &[u8], tags: usize) -> usize {
+        let FanoutRule::Words { words, last_factor } = rule else {
+            panic!("{rule:?}");
+        };
+        let sum = words.iter().fold(0_u32, |sum, word| {
+            let start = match word.header {
+                FanoutHeader::Ethernet => 0,
+                FanoutHeader::Ipv4 => 14 + 4 * tags,
+                FanoutHeader::Ipv6 => return sum,
+            };
+            let at = start + word.at as usize;
+            let bytes = frame[at..at + usize::from(word.bytes)].iter();
+            let number = bytes.fold(0, |number, byte| number << 8 | u32::from(*byte));
+            sum.wrapping_add(number.wrapping_mul(word.factor))
+        });
+        let mixed = (sum ^ sum >> 16).wrapping_mul(*last_factor) >> 16;
+        (mixed as usize * WORKERS) >> 16
+    }
+
+    fn frame(source: u8, tags: usize) -> Vec<u8> {
+        let udp = craft::udp(1000, 53, b"x");
+        let ip = craft::ipv4([10, 0, 0, source].into(), [10, 0, 0, 9].into(), 64, udp);
+        let mut frame = craft::ethernet(Mac([4; 6]), Mac([2, 0, 0, 0, 0, source]), ip);
+        for _ in 0..tags {
+            frame.splice(12..12, [0x81, 0, 0, 7]);
+        }
+        frame
+    }
+
+    #[test]
+    fn the_kernel_gives_a_frame_to_the_worker_that_has_its_state() {
+        let source = named(&["ipv4_src"]);
+        let both = named(&["ipv4_src", "ipv4_dst"]);
+        let all = [
+            source,
+            both,
+            both.either_way(),
+            named(&["eth_src", "ipv6_dst"]),
+        ];
+        for dispatch in all.map(by) {
+            let rule = dispatch.rule(PortNo(1), WORKERS);
+            let mut used = [0; WORKERS];
+            for (number, tags) in (0..=255).flat_map(|number| [0, 1, 2, 30].map(|t| (number, t))) {
+                let frame = frame(number, tags);
+                let mut layout = Layout::EMPTY;
+                survey(&frame, &mut layout);
+                let fields = dispatch.fields().unwrap();
+                let place = (WORKERS, dispatch.secret);
+                let owner = fields.replica_of_frame((&layout, &frame), place);
+                assert_eq!(socket(&rule, &frame, tags), owner);
+                let said = dispatch.owner(&frame, WORKERS);
+                assert_eq!(said, (tags > 1).then_some(owner));
+                used[owner] += 1;
+            }
+            assert!(used.iter().all(|count| *count > 0), "{used:?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_and_a_sentence_say_by_what_frames_are_divided() {
+        let mut dispatch = by(named(&["ipv4_src"]));
+        dispatch.has_states = true;
+        let said = dispatch.sentence();
+        assert!(said.starts_with("each ipv4_src in one"), "{said}");
+        assert_eq!(dispatch.values(), (json!("fields=ipv4_src"), None));
+        dispatch.standing = Ok(Division::Port);
+        let rules = [4, 5].map(|port| dispatch.rule(PortNo(port), WORKERS));
+        assert_eq!(rules, [FanoutRule::Only(1), FanoutRule::Only(2)]);
+        dispatch.standing = Ok(Division::Flows);
+        assert_eq!(dispatch.of_states(), None);
+        assert_eq!(dispatch.rule(PortNo(5), WORKERS), FanoutRule::Flows);
+        dispatch.standing = Err("it rains".into());
+        assert_eq!(dispatch.rule(PortNo(5), WORKERS), FanoutRule::Only(0));
+        assert_eq!(dispatch.values(), (json!("one"), Some("it rains")));
+    }
+}
