@@ -212,6 +212,11 @@ fn change_all(lab: &Lab, round: u8) {
     let state = format!("set_flow_state,table=0,key=(ipv4_src=10.9.0.{round}),state=3");
     lab.asks(&["state_mod", &state]);
     assert_eq!(n_known(lab), usize::from(SENDERS) + 1 + usize::from(round));
+    // Other scopes are refused because flows have states, whichever worker has them.
+    lab.asks(&["state_mod", "table_config,table=0,stateful=1"]);
+    let other = "set_lookup_extractor,table=0,fields=eth_src";
+    let refused = lab.dpctl(&["state_mod", other]);
+    assert!(!refused.status.success(), "{}", printed(&refused));
     does(lab, &["set", "dispatch = 'fields=ipv4_dst'"]);
     is_divided(lab, "one", "do not agree");
     does(lab, &["unset", "dispatch"]);

@@ -17,7 +17,7 @@ use bofuss_embed::record::{
 };
 use bofuss_ext::Switch;
 use bofuss_frame::Frame;
-use bofuss_oflib::PortNo;
+use bofuss_oflib::{Message, PortNo};
 use bofuss_ports::Counters;
 
 use super::dispatch::{DispatchNow, GivenStates};
@@ -52,6 +52,8 @@ pub struct Followers {
     denied: RefCell<Vec<u32>>,
     /// The input that is being carried out.
     input: Option<(Time, RecordedInput)>,
+    /// True if it is a message of an extension that was refused.
+    is_refused: bool,
     /// What they have to do before they go on.
     steps: Vec<Step>,
     are_stopped: bool,
@@ -128,6 +130,7 @@ impl Followers {
             answers: Answers::default(),
             denied: RefCell::default(),
             input: None,
+            is_refused: false,
             steps: Vec::new(),
             are_stopped: true,
             packet_ins: None,
@@ -341,16 +344,24 @@ impl Followers {
             self.steps.push(Step::Uses(now, uses));
         }
         self.answers.begin();
+        self.is_refused = false;
         self.input = input(&self.connections).map(|input| (at, input));
     }
 
     /// Ends the input, which has been carried out.
     pub(super) fn end_input(&mut self) {
         let denied = take(self.denied.get_mut());
-        if let Some((at, input)) = self.input.take() {
+        let input = self.input.take();
+        // It has changed nothing, but might where there are no states.
+        if let Some((at, input)) = input.filter(|_| !self.is_refused) {
             self.connections.follow(&input);
             self.steps.push(Step::Input(at, input, denied));
         }
+    }
+
+    /// Notes that the input was refused. That may depend on the states, which they lack.
+    pub(super) fn refused(&mut self, message: &Message) {
+        self.is_refused |= matches!(message, Message::Experimenter(_));
     }
 
     /// Notes the answer to a question of the switch.

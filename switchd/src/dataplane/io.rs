@@ -139,6 +139,9 @@ impl SwitchIo for DataPlaneIo {
     }
 
     fn refused(&mut self, conn: ConnId, xid: u32, message: &Message, why: &Refusal) {
+        if let Some(followers) = &mut self.followers {
+            followers.refused(message);
+        }
         let peer = self.connections.peer(conn);
         let text = refusal::beginning(message);
         let mut error = self.catalogue.error_text(why.error);
