@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
-use bofuss_tests::{Lab, PATIENCE, have, printed, program, run, until};
+use bofuss_tests::{Lab, PATIENCE, get, have, printed, program, run, until};
 use serde_json::Value;
 
 /// The port that knocks open, and the ports to knock at.
@@ -303,7 +303,9 @@ fn no_frame_of_a_known_sender_misses_while_states_change_hands() {
 
 #[test]
 fn frames_that_the_kernel_reads_otherwise_find_their_states_too() {
-    let Some(lab) = lab(3, "2", &[]) else { return };
+    let Some(lab) = lab(3, "2", &["--metrics", "16797"]) else {
+        return;
+    };
     make_knocking(&lab);
     let [mut from, mut to, mut others] = [1, 2, 3].map(|host| Tap::of(&lab, host));
     let_in(&mut from);
@@ -330,6 +332,23 @@ fn frames_that_the_kernel_reads_otherwise_find_their_states_too() {
     from.send((101..=140).map(|sender| datagram(sender, OPEN, 9, 0)));
     assert_eq!(to.waits_for(40).len(), 40);
     assert!(packets(&lab).iter().all(|count| *count > 0));
+    // The metrics are those of all workers; a message is no transition by an action.
+    let state = "set_flow_state,table=0,key=(ipv4_src=10.9.0.1),state=3";
+    lab.asks(&["state_mod", state]);
+    let all = u64::from(SENDERS) + 40;
+    for (name, value) in [("transitions_total", 3 * all), ("states", all + 1)] {
+        let line = format!(
+            "openstate_{name}{{switch=\"{}\",table=\"0\"}} {value}\n",
+            lab.name
+        );
+        let (_, metrics) = get("127.0.0.1:16797", "/metrics", "");
+        let own = metrics.lines().filter(|line| line.contains("openstate"));
+        assert!(
+            metrics.contains(&line),
+            "{line}{:?}",
+            own.collect::<Vec<_>>()
+        );
+    }
 }
 
 #[test]

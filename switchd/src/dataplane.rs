@@ -23,6 +23,7 @@ mod port_set;
 mod quick_closes;
 mod reconfigure;
 mod scrape;
+mod state_counts;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
 use bofuss_agent::{ConnId, SwitchIo};
-use bofuss_datapath::{EntryUse, MeterShare, ReplicaCounts, TakenStates, Time};
+use bofuss_datapath::{EntryUse, MeterShare, Metric, ReplicaCounts, TakenStates, Time};
 use bofuss_embed::record::{FrameDetail, Player, RecordError, RecordedConfig, RecordedInput};
 use bofuss_ext::Switch;
 use bofuss_frame::{Frame, Offload, Pool};
@@ -20,6 +20,7 @@ use tracing::{debug, warn};
 use super::dispatch::GivenStates;
 use super::poller::{Ready, WakeSet};
 use super::port_set::PortSet;
+use super::state_counts::StateCounts;
 use super::thread_clock::ThreadClock;
 use crate::config::PortSpec;
 use crate::export::{Bell, Export};
@@ -90,6 +91,8 @@ pub(super) enum Report {
 pub(super) struct Stopped {
     /// What its switch has counted since it had stopped before.
     pub(super) counts: ReplicaCounts,
+    /// What packets have counted in its state tables so far, and how many states it has.
+    pub(super) states: Vec<Metric>,
     /// The frames that it has received.
     pub(super) frames: u64,
     /// The packet-ins that found no room.
@@ -166,6 +169,7 @@ struct Follower {
     wakes: WakeSet,
     bell: Arc<Bell>,
     frames: u64,
+    state_counts: StateCounts,
 }
 
 impl FollowerParts {
@@ -208,6 +212,7 @@ impl FollowerParts {
                 wakes,
                 bell,
                 frames: 0,
+                state_counts: StateCounts::default(),
             })
         });
         match made {
@@ -276,7 +281,10 @@ impl Follower {
         if let Some(given) = states {
             replica.keep_states(&given.states, given.division, self.place);
         }
-        replica.join_meters(meters).is_ok()
+        let joined = replica.join_meters(meters);
+        let now = self.clock.now();
+        self.state_counts.begin(self.player.switch(), now);
+        joined.is_ok()
     }
 
     /// Processes a frame that the first worker has received.
@@ -352,6 +360,7 @@ impl Follower {
         }
         self.io.ports.flush();
         Stopped {
+            states: self.state_counts.end(switch, self.clock.now()),
             counts: switch.replica().take_counts(),
             frames: self.frames,
             lost_packet_ins: self.io.lost_packet_ins,

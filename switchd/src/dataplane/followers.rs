@@ -11,7 +11,7 @@ use std::task::Waker;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bofuss_datapath::{DispatchBy, MeterShare, Time};
+use bofuss_datapath::{DispatchBy, MeterShare, Metric, Time};
 use bofuss_embed::record::{
     Answers, FrameDetail, RecordedConfig, RecordedConnections, RecordedInput,
 };
@@ -25,6 +25,7 @@ use super::follower::{
     FollowerParts, HandedFrame, Order, PacketIn, Progress, Remake, Report, Step,
 };
 use super::poller::WakeSet;
+use super::state_counts;
 use super::thread_clock::ThreadClock;
 use crate::export::Bell;
 use crate::port::PortMember;
@@ -83,6 +84,8 @@ struct FollowerThread {
     handed: Arc<AtomicUsize>,
     lost_packet_ins: u64,
     ports: Vec<(PortNo, Counters, u64)>,
+    /// What packets have counted in its state tables, and how many states it had.
+    states: Vec<Metric>,
 }
 
 impl FollowerThread {
@@ -181,6 +184,7 @@ impl Followers {
                 handed: Arc::default(),
                 lost_packet_ins: 0,
                 ports: Vec::new(),
+                states: Vec::new(),
             });
         }
         self.packet_ins = Some(taken);
@@ -222,6 +226,7 @@ impl Followers {
             thread.frames = stopped.frames;
             thread.lost_packet_ins = stopped.lost_packet_ins;
             thread.ports = stopped.ports;
+            thread.states = stopped.states;
         }
         Ok(())
     }
@@ -403,6 +408,15 @@ impl Followers {
             .sum()
     }
 
+    /// Adds what they have counted to the metrics of an extension of the first worker.
+    pub(super) fn add_metrics(&self, extension: &str, list: &mut [Metric]) {
+        if state_counts::are_of(extension) {
+            for thread in &self.threads {
+                state_counts::add(list, &thread.states, self.dispatch.are_apart);
+            }
+        }
+    }
+
     /// What their shares of a port have counted, and how many frames full queues dropped.
     pub(super) fn port_counters(&self, number: PortNo) -> impl Iterator<Item = (Counters, u64)> {
         let all = self.threads.iter().flat_map(|thread| &thread.ports);
@@ -443,6 +457,7 @@ mod tests {
             handed: Arc::default(),
             lost_packet_ins: 0,
             ports: Vec::new(),
+            states: Vec::new(),
         });
         followers.go_on(Time(0), Vec::new(), None).unwrap();
         followers.stop(&mut switch);

@@ -286,6 +286,9 @@ impl Scrape {
         let Some((name, next)) = listed else {
             return NextSlice::Flows;
         };
+        if let Some(followers) = &live.io().followers {
+            followers.add_metrics(name, &mut list);
+        }
         for metric in list.iter().take(MAX_EXTENSION_VALUES - count) {
             samples.add_of(name, metric);
         }
