@@ -1,6 +1,8 @@
 //! A switch whose packets are forwarded by several threads: to controllers and hosts it is one.
 #![allow(clippy::unwrap_used)]
 
+mod threads;
+
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -10,34 +12,11 @@ use std::time::{Duration, Instant};
 use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
 use bofuss_tests::{Lab, PATIENCE, Process, have, printed, program, run, until};
-use serde_json::Value;
+
+use threads::{counted, ctl, packets, standing};
 
 /// Bytes of the headers of a frame of [`datagram`].
 const HEADERS: usize = 42;
-
-/// Sends a command to a switch. Returns whether it succeeded, and what it prints.
-fn ctl(lab: &Lab, words: &[&str]) -> (bool, String) {
-    let mut bofuss = Command::new(program("bofuss"));
-    let output = run(bofuss.args(["ctl", &lab.name]).args(words));
-    (output.status.success(), printed(&output))
-}
-
-/// What the switch says of its workers.
-fn standing(lab: &Lab) -> Value {
-    let (done, said) = ctl(lab, &["workers", "--json"]);
-    assert!(done, "{said}");
-    serde_json::from_str(&said).unwrap()
-}
-
-/// The frames that each worker has received.
-fn packets(lab: &Lab) -> Vec<u64> {
-    let standing = standing(lab);
-    let packets = standing["packets"].as_array().unwrap();
-    packets
-        .iter()
-        .map(|count| count.as_u64().unwrap())
-        .collect()
-}
 
 /// Checks that all frames are with worker 0 for a reason; for none, that flows are divided.
 fn is_for_one(lab: &Lab, reason: Option<&str>) {
@@ -138,15 +117,6 @@ impl Tap {
 /// The datagrams with one number of all flows.
 fn round(flows: u16, number: u32) -> Vec<Vec<u8>> {
     (0..flows).map(|flow| datagram(flow, number)).collect()
-}
-
-/// The `n_packets` of the first entry that `dump-flows` shows for a match.
-fn counted(lab: &Lab, matching: &str) -> u64 {
-    let text = lab.asks(&["dump-flows", matching]);
-    let word = text
-        .split([' ', ','])
-        .find_map(|word| word.strip_prefix("n_packets="));
-    word.unwrap_or_else(|| panic!("{text}")).parse().unwrap()
 }
 
 /// Changes a switch in all the ways that divide frames anew, or make all threads wait.

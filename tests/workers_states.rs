@@ -2,16 +2,18 @@
 //! anew.
 #![allow(clippy::unwrap_used)]
 
+mod threads;
+
 use std::collections::BTreeMap;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
-use bofuss_tests::{Lab, PATIENCE, get, have, printed, program, run, until};
-use serde_json::Value;
+use bofuss_tests::{Lab, PATIENCE, get, have, printed, until};
+
+use threads::{counted, ctl, packets, standing};
 
 /// The port that knocks open, and the ports to knock at.
 const OPEN: u16 = 22;
@@ -21,39 +23,19 @@ const SENDERS: u8 = 60;
 /// The Ethernet type of a VLAN tag, and a tag.
 const TAG: [u8; 4] = [0x81, 0, 0, 7];
 
-/// Sends a command to a switch. Returns whether it succeeded, and what it prints.
-fn ctl(lab: &Lab, words: &[&str]) -> (bool, String) {
-    let mut bofuss = Command::new(program("bofuss"));
-    let output = run(bofuss.args(["ctl", &lab.name]).args(words));
-    (output.status.success(), printed(&output))
-}
-
 /// Sends a command that succeeds.
 fn does(lab: &Lab, words: &[&str]) {
     let (done, said) = ctl(lab, words);
     assert!(done, "{words:?}: {said}");
 }
 
-/// What the switch says of its workers.
-fn standing(lab: &Lab) -> Value {
-    let (done, said) = ctl(lab, &["workers", "--json"]);
-    assert!(done, "{said}");
-    serde_json::from_str(&said).unwrap()
-}
-
-/// Checks by what frames are divided; if all are with worker 0, what the reason contains.
+/// Waits until frames are divided by this; if all are with worker 0, with such a reason.
 fn is_divided(lab: &Lab, by: &str, why: &str) {
-    let standing = standing(lab);
-    assert_eq!(standing["dispatch"], by, "{standing}");
-    let said = standing["why"].as_str().unwrap_or_default();
-    assert!(said.contains(why), "{standing}");
-}
-
-/// The frames that each worker has received.
-fn packets(lab: &Lab) -> Vec<u64> {
-    let standing = standing(lab);
-    let packets = standing["packets"].as_array().unwrap().iter();
-    packets.map(|count| count.as_u64().unwrap()).collect()
+    until(&format!("frames are divided by {by}"), || {
+        let standing = standing(lab);
+        let said = standing["why"].as_str().unwrap_or_default();
+        standing["dispatch"] == by && said.contains(why)
+    });
 }
 
 /// A switch with hosts and this number of workers; none without the tools that it needs.
@@ -192,15 +174,6 @@ fn n_known(lab: &Lab) -> usize {
     text.lines()
         .filter(|line| line.contains("set_flow_state") && line.contains("state=3"))
         .count()
-}
-
-/// The `n_packets` of the first entry that `dump-flows` shows for a match.
-fn counted(lab: &Lab, matching: &str) -> u64 {
-    let text = lab.asks(&["dump-flows", matching]);
-    let word = text
-        .split([' ', ','])
-        .find_map(|word| word.strip_prefix("n_packets="));
-    word.unwrap_or_else(|| panic!("{text}")).parse().unwrap()
 }
 
 /// Changes a switch in all the ways that divide frames or states anew.
@@ -456,4 +429,68 @@ fn what_was_asked_for_counts_if_the_pipeline_allows_it() {
     }
     let (done, said) = ctl(&lab, &["set", "dispatch = 'fields=tcp_src'"]);
     assert!(!done && said.contains("'tcp_src' is none of"), "{said}");
+}
+
+/// Sends a frame as one that came in by port 1.
+fn packet_out(lab: &Lab, frame: &[u8]) {
+    let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
+    lab.asks(&["packet-out", "1", "TABLE", &hex]);
+}
+
+#[test]
+fn a_controller_reads_and_changes_the_states_of_all_workers() {
+    const MANY: usize = 5_000;
+    let Some(lab) = lab(3, "3", &[]) else { return };
+    make_knocking(&lab);
+    let [mut from, mut to, mut others] = [1, 2, 3].map(|host| Tap::of(&lab, host));
+    // Senders that a controller lets in by packets of its own.
+    for sender in 1..=6 {
+        for port in KNOCKS {
+            packet_out(&lab, &datagram(sender, port, 0, 0));
+        }
+    }
+    from.send((1..=6).map(|sender| datagram(sender, OPEN, 1, 0)));
+    assert_eq!(to.waits_for(6).len(), 6);
+    let flow = "priority=7,tcp,actions=drop";
+    let bundle = ["--bundle", "--at", "+1", "add-flow", flow];
+    // While a bundle waits for its time, worker 0 has all states.
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| lab.asks(&bundle));
+        is_divided(&lab, "one", "a bundle may need any state");
+        from.send((1..=6).map(|sender| datagram(sender, OPEN, 2, 0)));
+        assert_eq!(to.waits_for(6).len(), 6);
+        waiting.join().unwrap();
+    });
+    is_divided(&lab, "fields=ipv4_src", "");
+    // A list that takes several turns has each state once, while frames come.
+    let states = (0..MANY).map(|number| {
+        let (high, low) = (number / 250, number % 250);
+        format!("set_flow_state,table=0,key=(ipv4_src=10.1.{high}.{low}),state=3\n")
+    });
+    let file = std::env::temp_dir().join(format!("bofuss-states-{}", std::process::id()));
+    std::fs::write(&file, states.collect::<String>()).unwrap();
+    lab.asks(&["state_mod", file.to_str().unwrap()]);
+    std::fs::remove_file(&file).unwrap();
+    let mut n_sent = 0;
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            let _over = Over(&is_over);
+            assert_eq!(n_known(&lab), MANY + 6);
+        });
+        while !is_over.load(Relaxed) {
+            from.send((1..=6).map(|sender| datagram(sender, OPEN, 3, 0)));
+            n_sent += 6;
+            thread::sleep(Duration::from_millis(2));
+        }
+        reading.join().unwrap();
+    });
+    assert_eq!(to.waits_for(n_sent).len(), n_sent);
+    assert_eq!(others.receive(), []);
+    assert_eq!(n_known(&lab), MANY + 6);
+    is_divided(&lab, "fields=ipv4_src", "");
+    assert!(
+        lab.log()
+            .contains("controllers change or read states often")
+    );
 }

@@ -3,7 +3,8 @@
 
 use bofuss_agent::ConnId;
 use bofuss_datapath::{
-    DispatchBy, DispatchFields, Division, HashedWord, TakenStates, last_factor, replica_of_port,
+    DispatchBy, DispatchFields, Division, HashedWord, TakenStates, Time, last_factor,
+    replica_of_port,
 };
 use bofuss_oflib::field::Header;
 use bofuss_oflib::message::PacketOut;
@@ -13,6 +14,11 @@ use bofuss_oflib::{Action, Message, PortNo};
 use bofuss_packet::{Layout, survey};
 use bofuss_ports::{FanoutHeader, FanoutRule, FanoutWord};
 use serde_json::{Value, json};
+
+/// The part of the time that is spent on moving states for messages at most: one in so many.
+const MOST_SHARE: u64 = 20;
+/// How long the first worker keeps all states at least, in nanoseconds.
+const LEAST_PAUSE_NS: u64 = 100_000_000;
 
 /// How frames are divided among workers.
 pub(super) struct DispatchNow {
@@ -28,6 +34,12 @@ pub(super) struct DispatchNow {
     pub(super) are_apart: bool,
     /// Connections that have begun to read states.
     pub(super) readers: Vec<ConnId>,
+    /// When the first worker got the states of all last, for a message,
+    gathered: Time,
+    /// and how long that took, in nanoseconds.
+    gathering_ns: u64,
+    /// Until when the first worker keeps all, because messages that need them follow each other.
+    kept_until: Option<Time>,
     /// True if something has to see all frames.
     pub(super) is_watched: bool,
 }
@@ -48,6 +60,9 @@ impl DispatchNow {
             has_states: false,
             are_apart: false,
             readers: Vec::new(),
+            gathered: Time(0),
+            gathering_ns: 0,
+            kept_until: None,
             is_watched: false,
         }
     }
@@ -63,6 +78,29 @@ impl DispatchNow {
                 last_factor: last_factor(self.secret),
             },
         }
+    }
+
+    /// Notes that a message needed the states of all, and between which times they were moved if
+    /// they were apart. If that would take a good part of the time, they stay together for a while.
+    pub(super) fn note_need(&mut self, were_apart: bool, (begin, end): (Time, Time)) {
+        let is_often = begin.since(self.gathered) < MOST_SHARE * self.gathering_ns;
+        if were_apart {
+            (self.gathered, self.gathering_ns) = (end, end.since(begin));
+        }
+        if self.kept_until.is_some() || were_apart && is_often {
+            let pause_ns = LEAST_PAUSE_NS.max(MOST_SHARE * self.gathering_ns);
+            self.kept_until = Some(end.after(pause_ns));
+        }
+    }
+
+    /// Until when the first worker keeps all states, if that is later than now.
+    pub(super) fn kept_until(&self) -> Option<Time> {
+        self.kept_until
+    }
+
+    /// Lets states be divided again if it is time.
+    pub(super) fn end_pause(&mut self, now: Time) {
+        self.kept_until = self.kept_until.filter(|until| *until > now);
     }
 
     /// By what states are divided; `None` if the first worker is to have all.
@@ -253,6 +291,22 @@ mod tests {
             }
             assert!(used.iter().all(|count| *count > 0), "{used:?}");
         }
+    }
+
+    #[test]
+    fn states_stay_together_while_messages_that_need_them_follow_each_other() {
+        const MS: u64 = 1_000_000;
+        let mut dispatch = by(named(&["ipv4_src"]));
+        let mut need = |were_apart, at: u64| {
+            dispatch.end_pause(Time(at * MS));
+            dispatch.note_need(were_apart, (Time(at * MS), Time((at + 2) * MS)));
+            dispatch.kept_until().map(|until| until.0 / MS)
+        };
+        assert_eq!(need(true, 1000), None);
+        assert_eq!(need(true, 1100), None, "2 of 100 ms");
+        assert_eq!(need(true, 1130), Some(1232), "2 of 30 ms");
+        assert_eq!(need(false, 1200), Some(1302), "they are together");
+        assert_eq!(need(true, 1400), None);
     }
 
     #[test]

@@ -300,9 +300,10 @@ impl Followers {
         self.order_all(|| Order::GoOn(Arc::clone(&meters), states.clone()))
     }
 
-    /// When the next of their timers is due, as they said last.
+    /// When the next of their timers is due, as they said last, or they may get states again.
     pub(super) fn next_tick(&self) -> Option<Time> {
-        self.next_tick
+        let kept_until = self.dispatch.kept_until();
+        [self.next_tick, kept_until].into_iter().flatten().min()
     }
 
     /// Gives another worker, which goes on, a frame that the first has received. One that finds no

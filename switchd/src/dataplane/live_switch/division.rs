@@ -35,8 +35,15 @@ impl LiveSwitch {
 
     /// The same before a message that may need states.
     pub(super) fn gather_states_for(&mut self, message: &Message) {
-        if self.io.followers.is_some() && needs_states(message) {
-            self.gather_states();
+        let followers = self.io.followers.as_ref();
+        let Some(followers) = followers.filter(|_| needs_states(message)) else {
+            return;
+        };
+        let (were_apart, begin) = (followers.dispatch.are_apart, self.now());
+        self.gather_states();
+        let end = self.now();
+        if let Some(followers) = &mut self.io.followers {
+            followers.dispatch.note_need(were_apart, (begin, end));
         }
     }
 
@@ -142,6 +149,9 @@ impl LiveSwitch {
         if has_states && followers.is_some_and(|others| !others.dispatch.readers.is_empty()) {
             return Err("a controller reads states".into());
         }
+        if has_states && followers.is_some_and(|others| others.dispatch.kept_until().is_some()) {
+            return Err("controllers change or read states often".into());
+        }
         division
     }
 
@@ -150,8 +160,10 @@ impl LiveSwitch {
     /// Frames that followed the rule before are processed here, where all states are then, and
     /// before any that follows the new one: so none misses its state, and none is overtaken.
     pub(super) fn dispatch(&mut self) -> io::Result<()> {
+        let time = self.now();
         let (switch, io) = (&self.switch, &mut self.io);
         if let Some(followers) = &mut io.followers {
+            followers.dispatch.end_pause(time);
             let readers = &mut followers.dispatch.readers;
             readers.retain(|conn| io.connections.contains(*conn));
         }
