@@ -28,6 +28,8 @@ pub(crate) enum Change {
     Tick,
     /// Frames are to be divided by this.
     DispatchBy(DispatchBy),
+    /// A message of an extension that the leader has refused.
+    Refused,
 }
 
 /// Which replicas need a message.
@@ -54,14 +56,15 @@ impl Change {
             | Self::Disconnected(_)
             | Self::Work
             | Self::Tick
-            | Self::DispatchBy(_) => Needs::All,
+            | Self::DispatchBy(_)
+            | Self::Refused => Needs::All,
         }
     }
 
     /// Returns true if followers need it, too.
     pub(crate) fn is_for_followers(&self) -> bool {
         let Self::Message(_, _, message) = self else {
-            return true;
+            return !matches!(self, Self::Refused);
         };
         if let Message::MultipartRequest(request) = &**message
             && let RequestBody::Experimenter(ExtBody(value)) = &request.body
@@ -88,7 +91,7 @@ impl Change {
             }
             Self::Work => switch.work(now, io),
             Self::Tick => switch.tick(now, io),
-            Self::DispatchBy(_) => {}
+            Self::DispatchBy(_) | Self::Refused => {}
         }
         while !switch.is_changing() && switch.has_work(io) {
             switch.work(now, io);

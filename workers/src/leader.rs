@@ -144,10 +144,16 @@ impl<S: Source> Leader<S> {
             has_states = true;
         }
         let uses = Arc::new(worker.switch.replica().uses());
+        // What is refused where all states are is not for followers, which have none.
+        let first = (needs == Needs::States).then(|| worker.change(at, &uses, &changes));
+        let theirs = match first {
+            Some(_) => worker.for_followers(&changes),
+            None => changes.clone(),
+        };
         for follower in &*followers {
-            follower.order(Order::Change(at, uses.clone(), changes.clone()))?;
+            follower.order(Order::Change(at, uses.clone(), theirs.clone()))?;
         }
-        let made = worker.change(at, &uses, &changes);
+        let made = first.unwrap_or_else(|| worker.change(at, &uses, &changes));
         let progress = made.map_err(|_| Fault::OutOfStep(worker.share.worker))?;
         self.followers_tick = None;
         for follower in &*followers {

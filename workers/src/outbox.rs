@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bofuss_agent::{ConnId, SwitchIo};
+use bofuss_agent::{ConnId, Refusal, SwitchIo};
 use bofuss_frame::Frame;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Message, PortNo};
@@ -72,6 +72,8 @@ pub(crate) struct WorkerIo<S> {
     pub(crate) leads: bool,
     /// True while a follower makes a change: what that sends is sent by the leader.
     pub(crate) is_changing: bool,
+    /// True if a message of an extension was refused since the change began.
+    pub(crate) is_refused: bool,
 }
 
 impl<S: Source> SwitchIo for WorkerIo<S> {
@@ -90,6 +92,10 @@ impl<S: Source> SwitchIo for WorkerIo<S> {
             return;
         }
         self.outbox.push(Sent { conn, xid, message });
+    }
+
+    fn refused(&mut self, _: ConnId, _: u32, message: &Message, _: &Refusal) {
+        self.is_refused |= matches!(message, Message::Experimenter(_));
     }
 
     /// A held packet would be in one replica, and the message that asks for it in all.

@@ -24,6 +24,9 @@ pub(crate) struct Worker<S> {
     pub(crate) share: Share,
     /// The time of the last burst or change.
     pub(crate) latest: Time,
+    /// The places of those among the last changes that were refused, for a reason that may be the
+    /// states which the leader has.
+    refused: Vec<usize>,
     frames: Vec<Frame>,
 }
 
@@ -59,12 +62,14 @@ impl<S: Source> Worker<S> {
             outbox,
             leads,
             is_changing: false,
+            is_refused: false,
         };
         Self {
             switch,
             io,
             share,
             latest: Time(0),
+            refused: Vec::new(),
             frames: Vec::with_capacity(BURST_FRAMES),
         }
     }
@@ -78,6 +83,7 @@ impl<S: Source> Worker<S> {
             share,
             latest,
             frames,
+            ..
         } = self;
         let pool = switch.datapath().pool();
         let arrived = io.source.receive(share, pool, frames);
@@ -116,6 +122,15 @@ impl<S: Source> Worker<S> {
         }
     }
 
+    /// The changes for followers, after a leader has made these.
+    pub(crate) fn for_followers(&self, changes: &Arc<Vec<Change>>) -> Arc<Vec<Change>> {
+        let mut theirs = Arc::clone(changes);
+        for place in &self.refused {
+            Arc::make_mut(&mut theirs)[*place] = Change::Refused;
+        }
+        theirs
+    }
+
     /// Makes changes in this replica, until one has further slices.
     pub(crate) fn change(
         &mut self,
@@ -126,13 +141,18 @@ impl<S: Source> Worker<S> {
         self.latest = now;
         self.switch.replica().note_uses(now, uses)?;
         self.io.is_changing = true;
+        self.refused.clear();
         let mut made = 0;
         for change in changes {
             made += 1;
             if !self.io.leads && !change.is_for_followers() {
                 continue;
             }
+            self.io.is_refused = false;
             change.clone().make(now, &mut self.switch, &mut self.io);
+            if self.io.is_refused {
+                self.refused.push(made - 1);
+            }
             if self.switch.is_changing() {
                 break;
             }

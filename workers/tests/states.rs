@@ -310,6 +310,12 @@ fn no_frame_of_a_known_sender_misses_when_frames_are_divided_anew() {
                 7 => several.workers.dispatch_by(now, DispatchBy::Auto).unwrap(),
                 _ => several.message(now, state_stats()),
             }
+            // Other scopes are refused because flows have states, whichever worker has them.
+            if number % 8 == 5 {
+                several.message(now, state_mod("table_config,table=0,stateful=1"));
+                let other = "set_lookup_extractor,table=0,fields=eth_src";
+                several.message(now, state_mod(other));
+            }
             let one = matches!(several.dispatch(), Dispatch::One(_));
             assert_eq!(one, matches!(number % 8, 1 | 6), "{}", several.dispatch());
             for (at, frames) in SIDES.into_iter().zip(of_all_senders(number)) {
