@@ -326,7 +326,9 @@ fn frames_that_the_kernel_reads_otherwise_find_their_states_too() {
 
 #[test]
 fn a_frame_without_the_key_changes_no_state_and_one_sender_hinders_no_other() {
-    let Some(lab) = lab(3, "2", &[]) else { return };
+    let Some(lab) = lab(3, "2", &["--lock-down"]) else {
+        return;
+    };
     make_knocking(&lab);
     let [mut from, mut to, mut others] = [1, 2, 3].map(|host| Tap::of(&lab, host));
     let_in(&mut from);
