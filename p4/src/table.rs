@@ -71,7 +71,8 @@ struct Group {
     full: bool,
     /// The highest rank of its entries.
     rank: i64,
-    /// Under the masked key, the entries with their ranks: the highest first, then the oldest.
+    /// Under the masked key, the entries with their ranks: the highest first, of those the lowest
+    /// number.
     entries: HashMap<Box<[u8]>, Vec<(i64, Handle)>>,
 }
 
@@ -175,7 +176,9 @@ impl TableState {
         let group = &mut self.groups[index];
         group.rank = group.rank.max(rank);
         let list = group.entries.entry(key.into()).or_default();
-        let place = list.partition_point(|(other, _)| *other >= rank);
+        let better =
+            |(other, number): &(i64, Handle)| *other > rank || *other == rank && *number < handle;
+        let place = list.partition_point(better);
         list.insert(place, (rank, handle));
         self.groups
             .sort_by_key(|group| core::cmp::Reverse(group.rank));
