@@ -72,8 +72,9 @@ def program(name: str) -> str:
 
 
 # Where programs in Python, and this one, find modules: the package is where it was built.
-FOLDERS = [str(MODULES), str(Path(__file__).resolve().parent),
-           str(Path(program('bofuss')).resolve().parents[1] / 'python')]
+FOLDERS = [str(MODULES), str(Path(__file__).resolve().parent)]
+if os.path.isabs(program('bofuss')):
+    FOLDERS.append(str(Path(program('bofuss')).resolve().parents[1] / 'python'))
 sys.path += FOLDERS
 
 
@@ -178,7 +179,9 @@ def end_with_parent() -> None:
 
 def start(*command: str, **more) -> subprocess.Popen:
     """Starts a program that ends with this one."""
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(FOLDERS)}
+    before = os.environ.get('PYTHONPATH', '').split(os.pathsep)
+    folders = os.pathsep.join(filter(None, [*FOLDERS, *before]))
+    environment = {**os.environ, 'PYTHONPATH': folders}
     return subprocess.Popen(command, preexec_fn=end_with_parent, env=environment, **more)
 
 

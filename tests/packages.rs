@@ -49,6 +49,23 @@ const INSTALLED: &[&str] = &[
     "share/zsh/vendor-completions/_ofmeter",
 ];
 
+/// [`INSTALLED`], and the examples as they are in the tree.
+fn installed() -> Vec<String> {
+    let said = sh(
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples")),
+        "find . -name '*.py' -o -name '*.md' -o -name '*.toml'",
+    );
+    let examples = said.lines().map(|file| {
+        let file = file.strip_prefix("./").unwrap();
+        format!("share/bofuss/examples/{file}")
+    });
+    INSTALLED
+        .iter()
+        .map(|&file| file.to_owned())
+        .chain(examples)
+        .collect()
+}
+
 /// A folder that is removed with the test.
 struct Folder(PathBuf);
 
@@ -161,7 +178,8 @@ fn the_tarballs_programs_run_where_nothing_else_is() {
             .arg(file)
             .arg("-C")
             .arg(&root.0));
-        let wanted = INSTALLED.iter().map(|file| format!("{name}/{file}"));
+        let wanted = installed();
+        let wanted = wanted.iter().map(|file| format!("{name}/{file}"));
         assert_eq!(root.files(), wanted.collect());
         programs_run(&root, machine, &format!("/{name}"));
         let notice = sh(&root.0, "cat */share/doc/bofuss/copyright");
@@ -199,8 +217,10 @@ fn the_debian_package_leaves_nothing_when_purged() {
         };
         let file = folder.join(format!("bofuss_{}_{debian}.deb", version()));
         dpkg(&["--install", file.to_str().unwrap()]);
-        let mut wanted: BTreeSet<String> =
-            INSTALLED.iter().map(|file| format!("usr/{file}")).collect();
+        let mut wanted: BTreeSet<String> = installed()
+            .iter()
+            .map(|file| format!("usr/{file}"))
+            .collect();
         wanted.insert("usr/share/doc/bofuss/changelog.gz".into());
         wanted.insert("etc/bofuss/bofuss.toml".into());
         assert_eq!(user(), wanted);

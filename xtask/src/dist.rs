@@ -21,6 +21,9 @@ for name in bofuss dpctl ofmeter; do install -D -t "$usr/bin" "$programs/$name";
 for name in ofdatapath ofprotocol; do ln -s bofuss "$usr/bin/$name"; done
 put() { install -D -m 644 -t "$usr/$1" "$2"; }
 for file in contrib/*.py contrib/wireshark/*.lua; do put share/bofuss "$file"; done
+(cd examples && find . -name '*.py' -o -name '*.md' -o -name '*.toml') | while read -r file; do
+    install -D -m 644 "examples/$file" "$usr/share/bofuss/examples/$file"
+done
 put share/doc/bofuss/examples contrib/bofuss.toml
 put lib/systemd/system contrib/bofuss@.service
 install -D -m 644 contrib/bofuss.sysusers "$usr/lib/sysusers.d/bofuss.conf"
@@ -35,7 +38,8 @@ gzip -9nr "$usr/share/man" "$usr/share/doc/bofuss/NEWS"
 const MAINTAINER: &str = "The bofuss developers";
 const ABOUT: &str = " It speaks OpenFlow 1.0 to 1.5 and runs as an ordinary process. It\n \
     takes the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n \
-    there, and /usr/share/bofuss has modules for Mininet and controllers.\n";
+    there, and /usr/share/bofuss has examples, and modules for Mininet and\n \
+    controllers.\n";
 
 /// The folder of the packages.
 pub(crate) fn folder(target: &Path, kind: BuildKind) -> PathBuf {

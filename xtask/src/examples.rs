@@ -9,7 +9,10 @@ use crate::{command, python, setup};
 
 /// The examples that `make test` runs; one for each mechanism, so that it stays short.
 pub(crate) const IN_TEST: &str =
-    "afro aoss arp-responder dynamic-nat mac-learning port-knocking spider statesec";
+    "afro aoss arp-responder dynamic-nat mac-learning port-knocking spider tcp-handover";
+
+/// The examples that measure times or rates: they run one by one, after all others.
+const ALONE: &str = "adn arp-responder spider statesec token-bucket";
 
 /// The word before the figures in an example's output.
 const CHECKED: &str = "checked: ";
@@ -20,8 +23,11 @@ const CHECKED: &str = "checked: ";
 pub(crate) fn run(root: &Path, target: &Path, names: &str) -> Result<(), String> {
     let interpreter = setup::environment(root, "venv")?;
     python::build(root, target)?;
-    let folders = folders(root, names)?;
-    command::side_by_side(folders, |folder| check(&folder, &interpreter, target))
+    let all = folders(root, names)?;
+    let (alone, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| is_named(path, ALONE));
+    let run = |folder: PathBuf| check(&folder, &interpreter, target);
+    command::side_by_side(others, run)?;
+    alone.into_iter().try_for_each(run)
 }
 
 /// Runs an example, and prints which result it has checked.
@@ -54,10 +60,13 @@ fn folders(root: &Path, names: &str) -> Result<Vec<PathBuf>, String> {
     if let Some(name) = words.find(|name| !folders.iter().any(|path| path.ends_with(name))) {
         return Err(format!("no example is called {name:?}"));
     }
-    let is_named = |path: &Path| names.split_whitespace().any(|name| path.ends_with(name));
-    folders.retain(|path| names.is_empty() || is_named(path));
+    folders.retain(|path| names.is_empty() || is_named(path, names));
     folders.sort();
     Ok(folders)
+}
+
+fn is_named(folder: &Path, names: &str) -> bool {
+    names.split_whitespace().any(|name| folder.ends_with(name))
 }
 
 #[cfg(test)]
@@ -107,6 +116,7 @@ mod tests {
         assert!(all.is_sorted() && !all.is_empty());
         assert_eq!(folders(&root, &file_name(&all[0])).unwrap(), all[..1]);
         assert_eq!(folders(&root, IN_TEST).unwrap().len(), 8);
+        assert!(folders(&root, ALONE).is_ok());
         assert_eq!(
             folders(&root, "none"),
             Err("no example is called \"none\"".into())
