@@ -7,8 +7,7 @@ use std::sync::Arc;
 use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::{Catalogue, Codec as Wire, Framer, Message, Version};
 
-use crate::switch::c_text;
-use crate::{bytes_at, copy_out, guarded, store, text_at, Done, Status, CATALOGUE};
+use crate::{bytes_at, c_text, copy_out, guarded, store, text_at, Done, Status, CATALOGUE};
 
 /// Reads and writes messages.
 pub struct CodecHandle {

@@ -9,7 +9,7 @@
 )]
 
 use std::any::Any;
-use std::ffi::{c_char, CStr};
+use std::ffi::{c_char, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, LazyLock};
 
@@ -48,6 +48,36 @@ pub enum Status {
     None = -10,
     /// A defect of the library. The switch can only be freed.
     Internal = -11,
+}
+
+impl Status {
+    /// What it means, in words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Ok => "the call succeeded",
+            Self::Null => "a pointer is NULL that must not be",
+            Self::BadValue => "a number or length is not allowed",
+            Self::NoPort => "the switch has no such port",
+            Self::NoConnection => "the switch has no such connection",
+            Self::BadText => "a text is not UTF-8, or is not understood",
+            Self::BadMessage => "the bytes are no message",
+            Self::TooShort => "the result is longer than the buffer",
+            Self::NoMemory => "the switch has no buffer for the frame",
+            Self::Busy => "the call is not allowed within a callback of the same switch",
+            Self::None => "there is nothing to return or to do",
+            Self::Internal => "a defect of the library",
+        }
+    }
+}
+
+/// The most bytes of a text for C that says what is wrong.
+const MAX_TEXT_BYTES: usize = 500;
+
+/// A text for C, cut at the first zero byte, and after [`MAX_TEXT_BYTES`].
+pub(crate) fn c_text(text: &str) -> CString {
+    let end = text.find('\0').unwrap_or(text.len());
+    let end = text.floor_char_boundary(end.min(MAX_TEXT_BYTES));
+    CString::new(&text[..end]).unwrap_or_default()
 }
 
 /// The fields and extensions that are known. All switches and codecs share it, because its rows are

@@ -5,10 +5,10 @@ use std::ffi::{c_char, c_void, CString};
 
 use bofuss_datapath::{Algorithm, Config as Tables, DropReason, Engine};
 use bofuss_embed::{Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode, Time};
-use bofuss_frame::Pool;
+use bofuss_frame::{Pool, HEADROOM_BYTES, MAX_FRAME_BYTES};
 use bofuss_oflib::types::TableId;
 
-use crate::{guarded, store, Status, CATALOGUE};
+use crate::{c_text, guarded, store, Status, CATALOGUE};
 
 /// The configuration of a switch. Fill it with bofuss_config_default, then change some values.
 #[repr(C)]
@@ -193,7 +193,7 @@ pub(crate) struct CallError {
 
 impl From<Status> for CallError {
     fn from(status: Status) -> Self {
-        let text = format!("{status:?}");
+        let text = status.words().into();
         Self { status, text }
     }
 }
@@ -212,12 +212,6 @@ impl From<EmbedError> for CallError {
         let text = error.to_string();
         Self { status, text }
     }
-}
-
-/// A text for C, cut at the first zero byte.
-pub(crate) fn c_text(text: &str) -> CString {
-    let end = text.find('\0').unwrap_or(text.len());
-    CString::new(&text[..end]).unwrap_or_default()
 }
 
 /// Fills a configuration with the defaults.
@@ -290,6 +284,12 @@ fn configured(config: &Config) -> Result<EmbeddedConfig, &'static str> {
     let base = EmbeddedConfig::with_catalogue(CATALOGUE.clone());
     let bytes = usize::try_from(config.pool_bytes);
     let pool_bytes = bytes.map_err(|_| "pool_bytes is more than there can be\0")?;
+    if pool_bytes < HEADROOM_BYTES + MAX_FRAME_BYTES {
+        return Err("pool_bytes is at least 65920, for one frame of the longest kind\0");
+    }
+    if config.links_fixed > 1 {
+        return Err("links_fixed is 0 or 1\0");
+    }
     Ok(EmbeddedConfig {
         datapath_id: config.datapath_id,
         tables: Tables {

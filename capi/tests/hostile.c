@@ -32,13 +32,16 @@ int main(void) {
     IS(bofuss_switch_new(0, NULL, &callbacks, &sw), NULL);
     IS(bofuss_switch_new(0, &config, NULL, &sw), NULL);
     IS(bofuss_switch_new(0, &config, &callbacks, NULL), NULL);
-    for (int wrong = 0; wrong < 5; wrong++) {
+    for (int wrong = 0; wrong < 8; wrong++) {
         bofuss_config bad = config;
         if (wrong == 0) bad.n_tables = 0;
         if (wrong == 1) bad.n_tables = 255;
         if (wrong == 2) bad.engine = 3;
         if (wrong == 3) bad.fail_mode = 9;
         if (wrong == 4) bad.select = 3;
+        if (wrong == 5) bad.pool_bytes = 0;
+        if (wrong == 6) bad.pool_bytes = 65919;
+        if (wrong == 7) bad.links_fixed = 9;
         IS(bofuss_switch_new(0, &bad, &callbacks, &sw), BAD_VALUE);
         assert(!sw && strlen(bofuss_config_error(&bad)) > 10);
     }
