@@ -141,9 +141,7 @@ fn with_steps(
             unit_tests(root, &long_arguments(tier, &["--", "--include-ignored"]))
         }),
         ("documentation", Tier::Test, Computes, &documentation),
-        ("oflib as a package", Tier::Test, Computes, &|| {
-            cargo("package --locked --offline --package bofuss-oflib --allow-dirty")
-        }),
+        ("libraries as packages", Tier::Test, Computes, &as_packages),
         ("features of oflib", Tier::All, Computes, &|| {
             features_of_oflib(root)
         }),
@@ -193,6 +191,28 @@ fn with_steps(
         }),
         ("fuzz", Tier::All, Behind, &|| fuzz::run(root, target, &[])),
     ])
+}
+
+/// Packs `bofuss-embed` and all of ours that it needs as crates for a registry, and compiles oflib
+/// from its package.
+fn as_packages() -> Result<(), String> {
+    cargo("package --locked --offline --package bofuss-oflib --allow-dirty")?;
+    let mut words = String::from("package --locked --offline --allow-dirty --no-verify");
+    for room in [
+        "frame",
+        "intrinsics",
+        "oflib",
+        "packet",
+        "datapath",
+        "disciplines",
+        "fastpath",
+        "agent",
+        "ext",
+        "embed",
+    ] {
+        words += &format!(" --package bofuss-{room}");
+    }
+    cargo(&words)
 }
 
 /// Arguments that a step has in the long tier only.
