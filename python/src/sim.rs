@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use bofuss_oflib::Message;
 use bofuss_sim::controller::{Controller, ControllerOutput};
 use bofuss_sim::scenario::{ControllerRow, Outside, Scenario, ScenarioError};
 use bofuss_sim::{EventLog, LogEvent, NodeId, Observer, Timeline};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 
 use crate::form::PyForm;
@@ -253,7 +254,20 @@ pub(crate) fn run_scenario(
             return Err(PyValueError::new_err(what));
         }
         name_switches(given, &scenario)?;
+        warn(scenario.warnings())?;
         run(&mut scenario, wants_log, progress, &raised)
+    })
+}
+
+/// Warns of what is probably not meant. Errors: the user wants exceptions for warnings.
+fn warn(warnings: &[String]) -> PyResult<()> {
+    Python::attach(|py| {
+        let class = py.get_type::<PyUserWarning>();
+        for text in warnings {
+            // The line of the caller of `sim.run`.
+            PyErr::warn(py, &class, &CString::new(text.as_str())?, 2)?;
+        }
+        Ok(())
     })
 }
 

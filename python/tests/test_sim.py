@@ -61,6 +61,11 @@ class Scenarios(unittest.TestCase):
         [failure] = sim.run(text).failures
         self.assertIn("traffic.1.received", failure)
 
+    def test_a_storm_is_a_warning(self) -> None:
+        ring = 'end = 0.1\ntopology = { shape = "ring", switches = 3, hosts = 1 }\n'
+        with self.assertWarnsRegex(UserWarning, "closes a loop"):
+            sim.run(ring + 'controller = [{ name = "c0", kind = "learning" }]')
+
     def test_what_is_wrong_has_its_line(self) -> None:
         with self.assertRaisesRegex(ValueError, "line 2"):
             sim.run("end = 1.0\ncolour = 3\n")
