@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -106,6 +106,31 @@ fn a_run_writes_captures_events_and_a_picture_and_explains_a_frame() {
         capture,
         fs::read(folder.0.join("captures/s1-s2.pcapng")).unwrap()
     );
+}
+
+#[test]
+fn ctrl_c_ends_a_storm_that_was_warned_of_with_the_report_so_far() {
+    let folder = Folder::new("storm");
+    let ring = "end = 10.0\nmax_events = 1000000000\n\
+        topology = { shape = \"ring\", switches = 3, hosts = 1 }\n\
+        controller = [{ name = \"c0\", kind = \"learning\" }]\n\
+        traffic = [{ kind = \"ping\", from = \"h1\", to = \"h2\" }]\n";
+    let file = folder.file("ring.toml", ring);
+    let mut command = Command::new(program("bofuss"));
+    command.arg("sim").arg(file);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    let pid = running.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert!(sent.success());
+    let ran = running.wait_with_output().unwrap();
+    assert_eq!(ran.status.code(), Some(1));
+    let said = text(&ran.stderr);
+    assert!(said.contains("closes a loop"), "{said}");
+    assert!(said.ends_with("the run was ended\n"), "{said}");
+    let report = text(&ran.stdout);
+    assert!(report.contains(" events\ntraffic 1: "), "{report}");
 }
 
 #[test]
