@@ -180,6 +180,17 @@ fn port_named<'a>(option: &str, word: &str, ports: &'a mut [PortSpec]) -> Result
     port.ok_or_else(|| format!("{option}: there is no port {number}").into())
 }
 
+/// This number of a port, as a wrong one would leave the port that is meant without what is set.
+/// The configuration of a record names no ports: they come while it is played.
+///
+/// Errors: there is no such port.
+pub(super) fn existing(option: &str, number: PortNo, ports: &[PortSpec]) -> Result<PortNo> {
+    if ports.is_empty() || ports.iter().any(|port| port.number == number) {
+        return Ok(number);
+    }
+    Err(format!("{option}: there is no port {number}").into())
+}
+
 /// The number of a port, which need not be there, or of the port with this name.
 ///
 /// Errors: it is neither.

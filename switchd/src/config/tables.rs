@@ -10,7 +10,7 @@ use bofuss_oflib::types::GroupId;
 use bofuss_oflib::{Mac, ParseError, PortNo};
 
 use super::Options;
-use super::ports::{PortSpec, number_of, ports};
+use super::ports::{PortSpec, existing, number_of, ports};
 use super::vlans::port_vlans;
 use crate::error::{Result, context};
 use crate::profile::Profile;
@@ -70,7 +70,9 @@ pub(super) fn datapath_config(
         mac_limit(text, &ports, &mut config)?;
     }
     for text in &options.macs {
-        let (station, port) = station(&format!("--mac {text}"), text, &ports)?;
+        let option = format!("--mac {text}");
+        let (station, port) = station(&option, text, &ports)?;
+        existing(&option, port, &ports)?;
         config.static_addresses.insert(station, port);
     }
     config.port_vlans = port_vlans(options, &ports)?;
@@ -87,6 +89,8 @@ fn discipline(text: &str, ports: &[PortSpec], config: &mut bofuss_datapath::Conf
         Some((port, name)) => (Some(number_of(&option, port, ports)?), name),
         None => (None, text),
     };
+    port.map(|port| existing(&option, port, ports))
+        .transpose()?;
     let Some(row) = DISCIPLINES.iter().find(|row| row.name == name) else {
         let names: Vec<_> = DISCIPLINES.iter().map(|row| row.name).collect();
         return Err(format!("{option}: '{name}' is none of {}", names.join(", ")).into());
@@ -105,6 +109,8 @@ fn mac_limit(text: &str, ports: &[PortSpec], config: &mut bofuss_datapath::Confi
         Some((port, limit)) => (Some(number_of(&option, port, ports)?), limit),
         None => (None, text),
     };
+    port.map(|port| existing(&option, port, ports))
+        .transpose()?;
     let limit: u32 = limit.parse().unwrap_or(0);
     if !(1..=MAX_ADDRESSES).contains(&limit) {
         return Err(format!("{option}: it is 1 to {MAX_ADDRESSES}").into());

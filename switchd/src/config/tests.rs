@@ -211,7 +211,7 @@ fn what_normal_learns_is_bounded_for_all_ports_or_one() {
     let tables = own.clone().check().expect("is right").tables;
     assert_eq!(tables.max_addresses, 100);
     assert_eq!(tables.port_addresses, [(PortNo(2), 7)].into());
-    for wrong in ["0", "8193", "x", "0=1", "1=", "1=0"] {
+    for wrong in ["0", "8193", "x", "0=1", "1=", "1=0", "3=7"] {
         own.mac_limits = vec![wrong.to_string()];
         let error = own.clone().check().expect_err(wrong);
         assert!(error.text.starts_with("--mac-limit "), "{error}");

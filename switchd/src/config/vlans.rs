@@ -6,7 +6,7 @@ use bofuss_datapath::{PortVlans, VlanMode};
 use bofuss_oflib::PortNo;
 
 use super::Options;
-use super::ports::{PortSpec, number_of};
+use super::ports::{PortSpec, existing, number_of};
 use crate::error::Result;
 
 /// The modes of a port, by name.
@@ -71,16 +71,11 @@ fn setting<'a>(
     let parts = text.split_once('=');
     let (port, value) = parts.ok_or_else(|| format!("{option}: it is PORT={example}"))?;
     let number = number_of(option, port, ports)?;
-    // A wrong number would leave the port that is meant without its VLAN. The configuration of a
-    // record names no ports: they come while it is played.
-    if !ports.is_empty() && !ports.iter().any(|port| port.number == number) {
-        return Err(format!("{option}: there is no port {number}").into());
-    }
-    Ok((number, value))
+    Ok((existing(option, number, ports)?, value))
 }
 
 /// Reads a VLAN. Errors: it is none.
 fn vlan(option: &str, text: &str) -> Result<u16> {
     let number = text.parse().ok().filter(|vlan| *vlan <= 0xfff);
-    number.ok_or_else(|| format!("{option}: a VLAN is 0 to 4095").into())
+    number.ok_or_else(|| format!("{option}: '{text}' is none: a VLAN is 0 to 4095").into())
 }
