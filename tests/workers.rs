@@ -9,11 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bofuss_frame::Pool;
-use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
-use bofuss_tests::{Lab, PATIENCE, Process, have, printed, program, run, until};
+use bofuss_tests::{Lab, Process, printed, program, run, until};
 
-use threads::{counted, ctl, packets, standing};
+use threads::{Tap, counted, ctl, lab, packets, standing};
 
 /// Bytes of the headers of a frame of [`datagram`].
 const HEADERS: usize = 42;
@@ -30,16 +28,6 @@ fn is_for_one(lab: &Lab, reason: Option<&str>) {
     assert_eq!(standing["dispatch"], dispatch);
 }
 
-/// A switch with hosts and this number of workers; none without the tools that it needs.
-fn lab(hosts: u8, workers: &str, more: &[&str]) -> Option<Lab> {
-    if !have(&["ip", "ping"]) {
-        return None;
-    }
-    let mut arguments = vec!["--fail-mode", "secure", "--workers", workers];
-    arguments.extend(more);
-    Some(Lab::new(hosts, &arguments))
-}
-
 /// A datagram of a flow, with the number of the flow and its own number in it.
 fn datagram(flow: u16, number: u32) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 38];
@@ -52,66 +40,14 @@ fn datagram(flow: u16, number: u32) -> Vec<u8> {
     bytes
 }
 
-/// A host's interface.
-struct Tap {
-    port: AfPacket,
-}
-
-impl Tap {
-    fn of(lab: &Lab, host: u8) -> Self {
-        let options = AfPacketOptions {
-            take_over: true,
-            keep_host_out: false,
-            ring_slots: 0,
-            ..Default::default()
-        };
-        Self {
-            port: lab.host(host, || AfPacket::open("eth0", options).unwrap()),
-        }
+/// The flow and number of a [`datagram`].
+fn numbers(frame: &[u8]) -> Option<(u16, u32)> {
+    if frame.get(36..38) != Some(&[0, 9]) || frame[23] != 17 {
+        return None;
     }
-
-    fn send(&mut self, frames: &[Vec<u8>]) {
-        let pool = Pool::new(64 << 20);
-        for some in frames.chunks(BATCH_FRAMES) {
-            let buffers = some.iter().map(|bytes| pool.frame(bytes).unwrap());
-            let mut buffers: Vec<_> = buffers.collect();
-            while !buffers.is_empty() {
-                self.port.send(&mut buffers).unwrap();
-            }
-        }
-    }
-
-    /// Receives what is there. Returns the flow and number of each datagram.
-    fn receive(&mut self) -> Vec<(u16, u32)> {
-        let pool = Pool::new(64 << 20);
-        let mut all = Vec::new();
-        loop {
-            let mut frames = Vec::new();
-            let count = self.port.recv(&pool, &mut frames, BATCH_FRAMES).unwrap();
-            if count == 0 {
-                return all;
-            }
-            for frame in frames.iter().map(bofuss_frame::Frame::bytes) {
-                if frame.get(36..38) == Some(&[0, 9]) && frame[23] == 17 {
-                    let flow = u16::from_be_bytes([frame[HEADERS], frame[HEADERS + 1]]);
-                    let number = frame[HEADERS + 2..HEADERS + 6].try_into().unwrap();
-                    all.push((flow, u32::from_be_bytes(number)));
-                }
-            }
-        }
-    }
-
-    /// Waits until so many have arrived.
-    fn waits_for(&mut self, count: usize) -> Vec<(u16, u32)> {
-        let end = Instant::now() + PATIENCE;
-        let mut all = self.receive();
-        while all.len() < count {
-            assert!(Instant::now() < end, "{} of {count}", all.len());
-            thread::sleep(Duration::from_millis(1));
-            all.extend(self.receive());
-        }
-        all
-    }
+    let flow = u16::from_be_bytes([frame[HEADERS], frame[HEADERS + 1]]);
+    let number = frame[HEADERS + 2..HEADERS + 6].try_into().unwrap();
+    Some((flow, u32::from_be_bytes(number)))
 }
 
 /// The datagrams with one number of all flows.
@@ -148,7 +84,7 @@ fn no_frame_is_lost_or_overtaken_and_counters_are_exact_while_all_changes() {
             return;
         };
         lab.asks(&["add-flow", "priority=9,udp,in_port=1,actions=output:2"]);
-        let (mut from, mut to) = (Tap::of(&lab, 1), Tap::of(&lab, 2));
+        let (mut from, mut to) = (Tap::of(&lab, 1, numbers), Tap::of(&lab, 2, numbers));
         let is_over = AtomicBool::new(false);
         let n_arrived = AtomicUsize::new(0);
         let (rounds, arrived) = thread::scope(|scope| {
@@ -158,7 +94,7 @@ fn no_frame_is_lost_or_overtaken_and_counters_are_exact_while_all_changes() {
                     // A busy machine gets no more than the sockets of a stopped switch hold.
                     let n_sent = usize::from(FLOWS) * number as usize;
                     if n_sent <= n_arrived.load(Relaxed) + MOST_UNDER_WAY {
-                        from.send(&round(FLOWS, number));
+                        from.send(round(FLOWS, number));
                         number += 1;
                     }
                     thread::sleep(Duration::from_millis(3));
@@ -240,14 +176,14 @@ fn what_needs_one_worker_gets_one_and_the_switch_says_why() {
 fn after_a_reply_all_workers_have_made_the_change() {
     const FLOWS: u16 = 60;
     let Some(lab) = lab(3, "3", &[]) else { return };
-    let mut taps = [1, 2, 3].map(|host| Tap::of(&lab, host));
+    let mut taps = [1, 2, 3].map(|host| Tap::of(&lab, host, numbers));
     for number in 0..30 {
         let to = 2 + number % 2;
         lab.asks(&[
             "add-flow",
             &format!("priority=9,udp,in_port=1,actions=output:{to}"),
         ]);
-        taps[0].send(&round(FLOWS, number));
+        taps[0].send(round(FLOWS, number));
         let arrived = taps[to as usize - 1].waits_for(FLOWS.into());
         assert!(
             arrived.iter().all(|(_, seen)| *seen == number),
@@ -257,7 +193,7 @@ fn after_a_reply_all_workers_have_made_the_change() {
     // A port that is down by configuration sends nothing, whoever has the flow.
     let before = counted(&lab, "udp");
     lab.asks(&["mod-port", "3", "down"]);
-    taps[0].send(&round(FLOWS, 99));
+    taps[0].send(round(FLOWS, 99));
     let all = before + u64::from(FLOWS);
     until("all are counted", || counted(&lab, "udp") == all);
     lab.asks(&["mod-port", "3", "up"]);
@@ -265,7 +201,7 @@ fn after_a_reply_all_workers_have_made_the_change() {
     until("the link is up", || {
         !lab.asks(&["dump-ports-desc"]).contains("LINK_DOWN")
     });
-    taps[0].send(&round(FLOWS, 100));
+    taps[0].send(round(FLOWS, 100));
     let arrived = taps[2].waits_for(FLOWS.into());
     assert!(
         arrived.iter().all(|(_, number)| *number == 100),
@@ -285,11 +221,11 @@ fn a_meter_has_one_rate_for_all_workers() {
         "priority=9,udp,in_port=1,actions=meter:1,output:2",
     ]);
     is_for_one(&lab, None);
-    let (mut from, mut to) = (Tap::of(&lab, 1), Tap::of(&lab, 2));
+    let (mut from, mut to) = (Tap::of(&lab, 1, numbers), Tap::of(&lab, 2, numbers));
     let begin = Instant::now();
     let mut arrived = Vec::new();
     for number in 0..20 {
-        from.send(&round(FLOWS, number));
+        from.send(round(FLOWS, number));
         arrived.extend(to.receive());
     }
     let all = 20 * u64::from(FLOWS);
@@ -311,10 +247,10 @@ fn an_entry_that_any_worker_uses_does_not_expire() {
         "add-flow",
         "priority=9,udp,in_port=1,idle_timeout=1,actions=output:2",
     ]);
-    let (mut from, mut to) = (Tap::of(&lab, 1), Tap::of(&lab, 2));
+    let (mut from, mut to) = (Tap::of(&lab, 1, numbers), Tap::of(&lab, 2, numbers));
     // One flow, which is with one worker; over the numbers of flows, with each.
     for number in 0..25 {
-        from.send(&[datagram(number, 0)]);
+        from.send([datagram(number, 0)]);
         assert_eq!(to.waits_for(1), [(number, 0)]);
         if number == 12 {
             assert!(ctl(&lab, &["set", "tables = 9"]).0);

@@ -9,11 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bofuss_frame::Pool;
-use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
-use bofuss_tests::{Lab, PATIENCE, get, have, printed, until};
+use bofuss_tests::{Lab, PATIENCE, get, printed, until};
 
-use threads::{counted, ctl, packets, standing};
+use threads::{Tap, counted, ctl, lab, packets, standing};
 
 /// The port that knocks open, and the ports to knock at.
 const OPEN: u16 = 22;
@@ -36,16 +34,6 @@ fn is_divided(lab: &Lab, by: &str, why: &str) {
         let said = standing["why"].as_str().unwrap_or_default();
         standing["dispatch"] == by && said.contains(why)
     });
-}
-
-/// A switch with hosts and this number of workers; none without the tools that it needs.
-fn lab(hosts: u8, workers: &str, more: &[&str]) -> Option<Lab> {
-    if !have(&["ip", "ping"]) {
-        return None;
-    }
-    let mut arguments = vec!["--fail-mode", "secure", "--workers", workers];
-    arguments.extend(more);
-    Some(Lab::new(hosts, &arguments))
 }
 
 /// Makes table 0 stateful, with these scopes.
@@ -85,71 +73,17 @@ fn datagram(sender: u8, port: u16, number: u32, tags: usize) -> Vec<u8> {
     bytes
 }
 
-/// A host's interface.
-struct Tap {
-    port: AfPacket,
-}
-
-impl Tap {
-    fn of(lab: &Lab, host: u8) -> Self {
-        let options = AfPacketOptions {
-            take_over: true,
-            keep_host_out: false,
-            ring_slots: 0,
-            ..Default::default()
-        };
-        Self {
-            port: lab.host(host, || AfPacket::open("eth0", options).unwrap()),
-        }
+/// The sender and number of a [`datagram`] to the port that is open to some.
+fn numbers(frame: &[u8]) -> Option<(u8, u32)> {
+    let mut rest = &frame[12..];
+    while let Some(inner) = rest.strip_prefix(&TAG) {
+        rest = inner;
     }
-
-    fn send(&mut self, frames: impl IntoIterator<Item = Vec<u8>>) {
-        let pool = Pool::new(64 << 20);
-        let frames: Vec<Vec<u8>> = frames.into_iter().collect();
-        for some in frames.chunks(BATCH_FRAMES) {
-            let buffers = some.iter().map(|bytes| pool.frame(bytes).unwrap());
-            let mut buffers: Vec<_> = buffers.collect();
-            while !buffers.is_empty() {
-                self.port.send(&mut buffers).unwrap();
-            }
-        }
+    if !rest.starts_with(&[8, 0, 0x45]) || rest.get(24..26) != Some(&[0, OPEN as u8]) {
+        return None;
     }
-
-    /// Receives what is there. Returns the sender and number of each datagram to a port that is
-    /// open to some.
-    fn receive(&mut self) -> Vec<(u8, u32)> {
-        let pool = Pool::new(64 << 20);
-        let mut all = Vec::new();
-        loop {
-            let mut frames = Vec::new();
-            let count = self.port.recv(&pool, &mut frames, BATCH_FRAMES).unwrap();
-            if count == 0 {
-                return all;
-            }
-            for frame in &frames {
-                let mut rest = frame.bytes()[12..].to_vec();
-                while rest.starts_with(&TAG) {
-                    rest.drain(..TAG.len());
-                }
-                if rest.starts_with(&[8, 0, 0x45]) && rest.get(24..26) == Some(&[0, OPEN as u8]) {
-                    let number = rest[30..34].try_into().unwrap();
-                    all.push((rest[17], u32::from_be_bytes(number)));
-                }
-            }
-        }
-    }
-
-    /// Waits until so many have arrived.
-    fn waits_for(&mut self, count: usize) -> Vec<(u8, u32)> {
-        let end = Instant::now() + PATIENCE;
-        let mut all = self.receive();
-        while all.len() < count {
-            assert!(Instant::now() < end, "{} of {count}", all.len());
-            thread::sleep(Duration::from_millis(1));
-            all.extend(self.receive());
-        }
-        all
-    }
+    let number = rest[30..34].try_into().unwrap();
+    Some((rest[17], u32::from_be_bytes(number)))
 }
 
 /// Says that a test is over, also if it fails.
@@ -162,7 +96,7 @@ impl Drop for Over<'_> {
 }
 
 /// Lets senders in.
-fn let_in(tap: &mut Tap) {
+fn let_in(tap: &mut Tap<(u8, u32)>) {
     for port in KNOCKS {
         tap.send((1..=SENDERS).map(|sender| datagram(sender, port, 0, 0)));
     }
@@ -216,7 +150,7 @@ fn no_frame_of_a_known_sender_misses_while_states_change_hands() {
         };
         make_knocking(&lab);
         is_divided(&lab, "fields=ipv4_src", "");
-        let [mut from, mut to, mut misses] = [1, 2, 3].map(|host| Tap::of(&lab, host));
+        let [mut from, mut to, mut misses] = [1, 2, 3].map(|host| Tap::of(&lab, host, numbers));
         let_in(&mut from);
         until("all are known", || n_known(&lab) == usize::from(SENDERS));
         let is_over = AtomicBool::new(false);
@@ -280,7 +214,7 @@ fn frames_that_the_kernel_reads_otherwise_find_their_states_too() {
         return;
     };
     make_knocking(&lab);
-    let [mut from, mut to, mut others] = [1, 2, 3].map(|host| Tap::of(&lab, host));
+    let [mut from, mut to, mut others] = [1, 2, 3].map(|host| Tap::of(&lab, host, numbers));
     let_in(&mut from);
     until("all are known", || n_known(&lab) == usize::from(SENDERS));
     // The kernel takes one tag out, and the program of the sockets reads eight.
@@ -330,7 +264,7 @@ fn a_frame_without_the_key_changes_no_state_and_one_sender_hinders_no_other() {
         return;
     };
     make_knocking(&lab);
-    let [mut from, mut to, mut others] = [1, 2, 3].map(|host| Tap::of(&lab, host));
+    let [mut from, mut to, mut others] = [1, 2, 3].map(|host| Tap::of(&lab, host, numbers));
     let_in(&mut from);
     until("all are known", || n_known(&lab) == usize::from(SENDERS));
     // Frames without an IPv4 header, and one that ends in it.
@@ -414,7 +348,7 @@ fn what_was_asked_for_counts_if_the_pipeline_allows_it() {
     }
     lab.asks(&["state_mod", "table_config,table=0,stateful=0"]);
     is_divided(&lab, "flows", "");
-    let [mut from, mut to] = [1, 3].map(|host| Tap::of(&lab, host));
+    let [mut from, mut to] = [1, 3].map(|host| Tap::of(&lab, host, numbers));
     lab.asks(&["del-flows"]);
     lab.asks(&["add-flow", "in_port=1,actions=output:3"]);
     for (number, by) in ["port", "fields=ipv4_src", "five-tuple", "auto"]
@@ -444,7 +378,7 @@ fn a_controller_reads_and_changes_the_states_of_all_workers() {
     const MANY: usize = 5_000;
     let Some(lab) = lab(3, "3", &[]) else { return };
     make_knocking(&lab);
-    let [mut from, mut to, mut others] = [1, 2, 3].map(|host| Tap::of(&lab, host));
+    let [mut from, mut to, mut others] = [1, 2, 3].map(|host| Tap::of(&lab, host, numbers));
     // Senders that a controller lets in by packets of its own.
     for sender in 1..=6 {
         for port in KNOCKS {

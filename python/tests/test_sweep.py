@@ -56,7 +56,9 @@ class Sweeps(unittest.TestCase):
             sweep.run(sweep.example, [], retries=-1)
 
     def test_ctrl_c_ends_a_sweep(self) -> None:
-        program = "import time\nfrom bofuss import sweep\nif __name__ == '__main__':\n" \
+        # A job that a shell runs in the background ignores Ctrl-C, and so do its children.
+        program = "import signal\nimport time\nfrom bofuss import sweep\nif __name__ == '__main__':\n" \
+            "    signal.signal(signal.SIGINT, signal.default_int_handler)\n" \
             "    print('begins', flush=True)\n    sweep.run(time.sleep, [], workers=1)\n" \
             "    sweep.run(sweep._pause, [{'seconds': 60}] * 4, workers=2)\n"
         with tempfile.TemporaryDirectory() as folder:
@@ -64,6 +66,7 @@ class Sweeps(unittest.TestCase):
             file.write_text(program)
             running = subprocess.Popen([sys.executable, str(file)], stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
+            self.addCleanup(running.kill)
             assert running.stdout is not None
             running.stdout.readline()
             time.sleep(1.5)

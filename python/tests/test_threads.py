@@ -107,11 +107,14 @@ class Long(unittest.TestCase):
         self.assertGreater(turns, 20)
 
     def test_ctrl_c_ends_a_simulation(self) -> None:
-        program = f"from bofuss import sim\nprint('begins', flush=True)\nsim.run('''{BUSY}''')\n"
+        # A job that a shell runs in the background ignores Ctrl-C, and so do its children.
+        obeys = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        program = f"{obeys}from bofuss import sim\nprint('begins', flush=True)\nsim.run('''{BUSY}''')\n"
         endless = program.replace("20000", "100000000")
         running = subprocess.Popen(
             [sys.executable, "-c", endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
+        self.addCleanup(running.kill)
         assert running.stdout is not None
         running.stdout.readline()
         time.sleep(0.5)
