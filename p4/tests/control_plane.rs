@@ -3,8 +3,8 @@
 use std::fs;
 
 use bofuss_p4::{
-    ControlError, Crc, Digest, Does, DropReason, Entry, Int, Match, MeterConfig, Named, Program,
-    Sent, Sink, Switch,
+    ControlError, Crc, Digest, Does, DropReason, Entry, Handle, Int, Match, MeterConfig, Named,
+    Program, Sent, Sink, Switch,
 };
 
 #[derive(Default)]
@@ -51,6 +51,15 @@ fn index(switch: &Switch, kind: Named, name: &str) -> usize {
 
 fn small(value: i128) -> Int {
     Int::Small(value)
+}
+
+/// Adds an entry for 1 to the table with a direct meter. Returns table and entry.
+fn add_metered(switch: &mut Switch) -> (usize, Handle) {
+    let table = index(switch, Named::Table, "MyIngress.direct");
+    let metered = switch.action_of(table, "MyIngress.metered");
+    let does = Does::Action(metered.expect("it is there"), vec![]);
+    let entry = Entry::new(vec![Match::Exact(small(1))], 0, does);
+    (table, switch.insert(table, entry).expect("room"))
 }
 
 /// What the field `v` of the program has in the frame that leaves, if one does.
@@ -153,16 +162,7 @@ fn meters_colour_packets_by_the_time_that_they_are_given() {
         Err(ControlError::NotFound)
     );
     // A direct meter counts bytes of the packets that hit its entry.
-    let table = index(&switch, Named::Table, "MyIngress.direct");
-    let metered = switch
-        .action_of(table, "MyIngress.metered")
-        .expect("it is there");
-    let entry = Entry::new(
-        vec![Match::Exact(small(1))],
-        0,
-        Does::Action(metered, vec![]),
-    );
-    let handle = switch.insert(table, entry).expect("room");
+    let (table, handle) = add_metered(&mut switch);
     assert_eq!(answer(&mut switch, 4, 1, 0), Some(0));
     switch
         .set_direct_meter(table, handle, Some(config(4)), 0)
@@ -174,16 +174,7 @@ fn meters_colour_packets_by_the_time_that_they_are_given() {
 #[test]
 fn entries_without_packets_become_idle() {
     let mut switch = switch("control_plane");
-    let table = index(&switch, Named::Table, "MyIngress.direct");
-    let metered = switch
-        .action_of(table, "MyIngress.metered")
-        .expect("it is there");
-    let entry = Entry::new(
-        vec![Match::Exact(small(1))],
-        0,
-        Does::Action(metered, vec![]),
-    );
-    let handle = switch.insert(table, entry).expect("room");
+    let (table, handle) = add_metered(&mut switch);
     assert_eq!(switch.idle(table, 1 << 40).count(), 0);
     switch
         .set_idle_timeout(table, handle, 100)

@@ -363,9 +363,12 @@ impl Cache {
             return;
         }
         let changed = self.below.metered.changed(&pipeline.meters);
-        self.take_back(&changed);
-        self.below.metered.settle(&mut pipeline.meters);
-        self.below.metered.forget_unused(&pipeline.meters);
+        if !changed.is_empty() {
+            self.take_back(&self.below.metered.flows_of(&changed));
+            self.below.metered.settle(&mut pipeline.meters);
+            let places = &mut self.below.metered.places;
+            places.retain(|id, _| !changed.contains(id));
+        }
         let first_egress = pipeline.shape.first_egress;
         let first_egress = first_egress.map_or(u64::MAX, |first| first.0.into());
         let queues = egress.ports.keys().map(|port| u64::from(port.0));

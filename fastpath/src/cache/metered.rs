@@ -1,6 +1,6 @@
 //! The meters that flows pass below the switch, and what is counted there.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -41,23 +41,21 @@ impl Metered {
         }
     }
 
-    /// The flows whose meter is gone or has become another one.
-    pub(super) fn changed(&self, meters: &BTreeMap<MeterId, Meter>) -> Vec<u32> {
-        let mut changed = self.places.clone();
-        changed.retain(|id, place| meters.get(id).is_none_or(|one| !one.is_shared_at(place)));
-        let flows = self.flows.iter();
-        let flows = flows.filter(|(_, meter)| changed.contains_key(meter));
-        flows.map(|(flow, _)| *flow).collect()
+    /// The meters that are gone or have become others.
+    pub(super) fn changed(&self, meters: &BTreeMap<MeterId, Meter>) -> BTreeSet<MeterId> {
+        let is_same = |id, place| {
+            let meter = meters.get(id);
+            meter.is_some_and(|meter: &Meter| meter.is_shared_at(place))
+        };
+        let changed = self.places.iter().filter(|(id, place)| !is_same(id, place));
+        changed.map(|(id, _)| *id).collect()
     }
 
-    /// Forgets the places of buckets that meters no longer have.
-    pub(super) fn forget_unused(&mut self, meters: &BTreeMap<MeterId, Meter>) {
-        let is_used = |id: &MeterId, place: &mut Arc<dyn BucketPlace>| {
-            meters
-                .get(id)
-                .is_some_and(|meter| meter.is_shared_at(place))
-        };
-        self.places.retain(is_used);
+    /// The flows that pass some of these meters.
+    pub(super) fn flows_of(&self, meters: &BTreeSet<MeterId>) -> Vec<u32> {
+        let flows = self.flows.iter();
+        let flows = flows.filter(|(_, meter)| meters.contains(meter));
+        flows.map(|(flow, _)| *flow).collect()
     }
 }
 

@@ -189,10 +189,7 @@ pub(super) fn needs_states(message: &Message) -> bool {
         Message::Experimenter(_) => true,
         Message::BundleControl(control) => control.ty == BundleControlType::COMMIT_REQUEST,
         Message::PacketOut(out) => may_use_states(out),
-        Message::MultipartRequest(request) => {
-            matches!(request.body, RequestBody::Experimenter(_))
-        }
-        _ => false,
+        _ => reads_states(message),
     }
 }
 

@@ -113,12 +113,10 @@ impl LiveSwitch {
             None => DispatchBy::Auto,
         };
         let division = self.switch.replica().division(by);
-        let has_states = self.switch.replica().division(DispatchBy::FiveTuple);
-        let has_states = division.is_ok() && has_states.is_err();
-        (
-            self.unless_one(division.map_err(|why| why.to_string()), has_states),
-            has_states,
-        )
+        let mut by_flow = || self.switch.replica().division(DispatchBy::FiveTuple);
+        let has_states = division.is_ok() && by_flow().is_err();
+        let division = division.map_err(|why| why.to_string());
+        (self.unless_one(division, has_states), has_states)
     }
 
     /// This division, unless all frames are to be with the first worker for another reason.
@@ -161,16 +159,14 @@ impl LiveSwitch {
     /// before any that follows the new one: so none misses its state, and none is overtaken.
     pub(super) fn dispatch(&mut self) -> io::Result<()> {
         let time = self.now();
-        let (switch, io) = (&self.switch, &mut self.io);
-        if let Some(followers) = &mut io.followers {
-            followers.dispatch.end_pause(time);
-            let readers = &mut followers.dispatch.readers;
-            readers.retain(|conn| io.connections.contains(*conn));
-        }
-        let is_reading = |conn: &ConnId| !switch.takes(*conn, None, &self.io);
-        let readers = self.io.followers.as_ref();
-        let readers = readers.map_or(&[][..], |followers| &followers.dispatch.readers);
-        let readers: Vec<ConnId> = readers.iter().copied().filter(is_reading).collect();
+        let Some(followers) = &mut self.io.followers else {
+            return Ok(());
+        };
+        followers.dispatch.end_pause(time);
+        let mut readers = std::mem::take(&mut followers.dispatch.readers);
+        readers.retain(|conn| {
+            self.io.connections.contains(*conn) && !self.switch.takes(*conn, None, &self.io)
+        });
         if let Some(followers) = &mut self.io.followers {
             followers.dispatch.readers = readers;
         }
