@@ -147,7 +147,7 @@ fn one_stream_and_flows_of_a_data_centre_are_beside_those_of_the_paper() {
     let cells: Vec<&str> = row.split("<td>").skip(2).collect();
     assert_eq!(cells.len(), 8, "{row}");
     for cell in cells {
-        assert!(cell.contains(|c: char| c.is_ascii_digit()), "{row}");
+        assert!(cell.contains(|c: char| c.is_ascii_digit()), "{row}: {said}");
     }
 }
 

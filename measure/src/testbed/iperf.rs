@@ -35,11 +35,20 @@ impl Drop for RunningChild {
     }
 }
 
-/// Returns true if iperf3 listens in this network namespace, by its port in hexadecimal.
+/// Returns true if iperf3 listens in this network namespace: a connection of the run before may
+/// still wait at its port.
 fn iperf_listens(file: &str) -> bool {
-    const PORT: &str = ":1451 ";
+    // As the kernel writes them, in hexadecimal.
+    const PORT: &str = ":1451";
+    const LISTEN: &str = "0A";
     let sockets = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
-    sockets.is_ok_and(|sockets| sockets.contains(PORT))
+    sockets.is_ok_and(|sockets| {
+        let mut rows = sockets.lines().map(|row| row.split_whitespace());
+        rows.any(|mut row| {
+            let local = row.nth(1).is_some_and(|local| local.ends_with(PORT));
+            local && row.nth(1) == Some(LISTEN)
+        })
+    })
 }
 
 /// Waits until iperf3 listens in this network namespace.
