@@ -7,29 +7,30 @@ use bofuss_tests::Lab;
 
 use crate::{Tap, below, both, datagram, place, send_slowly, standing};
 
+/// The number that follows this text in the answer to a verb.
+fn number(lab: &Lab, verb: &[&str], name: &str) -> u64 {
+    let text = lab.asks(verb);
+    let (_, rest) = text.split_once(name).expect(&text);
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    rest[..end.unwrap_or(rest.len())].parse().expect(&text)
+}
+
 /// Packets that came into the meter 1, and those that its band dropped.
 fn metered(lab: &Lab) -> [u64; 2] {
-    let text = lab.asks(&["meter-stats", "meter=1"]);
-    let number = |name: &str| -> u64 {
-        let (_, rest) = text.split_once(name).expect(&text);
-        let end = rest.find(|c: char| !c.is_ascii_digit());
-        rest[..end.unwrap_or(rest.len())].parse().expect(&text)
-    };
+    let number = |name: &str| number(lab, &["meter-stats", "meter=1"], name);
     [number("packet_in_count:"), number("0: packet_count:")]
+}
+
+/// Packets that the entries of a table count.
+fn counted_in(lab: &Lab, table: u8) -> u64 {
+    let which = format!("table={table},udp");
+    number(lab, &["dump-aggregate", &which], "packet_count=")
 }
 
 /// Packets that the entries of table 0 count, and that port 2 has sent.
 fn counted(lab: &Lab) -> [u64; 2] {
-    let number = |verb: &[&str], name: &str| -> u64 {
-        let text = lab.asks(verb);
-        let (_, rest) = text.split_once(name).expect(&text);
-        let end = rest.find(|c: char| !c.is_ascii_digit());
-        rest[..end.unwrap_or(rest.len())].parse().expect(&text)
-    };
-    [
-        number(&["dump-aggregate", "table=0,udp"], "packet_count="),
-        number(&["dump-ports", "2"], "tx pkts="),
-    ]
+    let sent = number(lab, &["dump-ports", "2"], "tx pkts=");
+    [counted_in(lab, 0), sent]
 }
 
 fn meter(lab: &Lab, verb: &str, band: &str) {
@@ -78,6 +79,28 @@ fn a_meter_below_passes_what_it_passes_in_the_switch_and_counts_all() {
     let [with, without] = passed;
     assert_eq!(with[..150], without[..150], "bytes and order are the same");
     assert!(below(&labs[0]) > 400, "{}", standing(&labs[0]));
+}
+
+#[test]
+fn entries_behind_a_meter_count_what_it_lets_pass() {
+    let Some(labs) = both(&[]) else { return };
+    for lab in &labs {
+        meter(lab, "add-meter", "rate=1,burst_size=100");
+        lab.asks(&["add-flow", "in_port=1,udp,actions=meter:1,goto_table:1"]);
+        lab.asks(&["add-flow", "table=1,udp,actions=goto_table:2"]);
+        lab.asks(&["add-flow", "table=2,udp,actions=dec_ttl,output:2"]);
+        let [mut one, mut two] = [1, 2].map(|host| Tap::of(lab, host));
+        let frames: Vec<_> = (0..300).map(|n| datagram(n, None, 60)).collect();
+        send_slowly(&mut one, &frames);
+        std::thread::sleep(Duration::from_millis(100));
+        two.receive();
+        let passed = two.frames.len() as u64;
+        assert!((100..120).contains(&passed), "{passed}");
+        assert_eq!(metered(lab), [300, 300 - passed]);
+        let counts = [0, 1, 2].map(|table| counted_in(lab, table));
+        assert_eq!(counts, [300, passed, passed]);
+    }
+    assert!(below(&labs[0]) > 200, "{}", standing(&labs[0]));
 }
 
 #[test]

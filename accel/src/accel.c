@@ -47,16 +47,17 @@ struct slot {
 	u32 from; // The place in `drained` of the port that they arrive on.
 	u64 packets;
 	u64 bytes;
-	u64 used;
+	u64 used; // When the last frame came that no meter dropped.
 	u32 leg; // The first of its legs; 0 if frames leave as they came, by one interface.
 	u16 hops; // By how much their TTL is lowered.
 	u16 meter; // The meter that judges them; 0 if there is none.
 };
 
-// What the meter of the flow in a slot dropped of what that counts.
+// What the meter of the flow in a slot dropped of what that counts, and when it did last.
 struct dropped {
 	u64 packets;
 	u64 bytes;
+	u64 last;
 };
 
 // What one CPU does now. `section` is odd from when a frame meets the filter until the tcx program has
@@ -173,17 +174,19 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 		return UP;
 	}
 	slot->is_below = 1;
-	slot->used = now;
+	struct dropped *sum = judgement == EXCEEDS ? lookup(&dropped, &number) : 0;
+	if (sum)
+		sum->last = now;
+	else
+		slot->used = now;
 	__sync_fetch_and_add(&slot->packets, packets);
 	__sync_fetch_and_add(&slot->bytes, bytes);
-	if (judgement == EXCEEDS) {
-		struct dropped *sum = lookup(&dropped, &number);
-		if (sum) {
-			__sync_fetch_and_add(&sum->packets, packets);
-			__sync_fetch_and_add(&sum->bytes, bytes);
-		}
-		return DROP;
+	if (sum) {
+		__sync_fetch_and_add(&sum->packets, packets);
+		__sync_fetch_and_add(&sum->bytes, bytes);
 	}
+	if (judgement == EXCEEDS)
+		return DROP;
 	*leg = slot->leg;
 	return slot->out ? slot->out : DROP;
 }

@@ -299,6 +299,7 @@ impl Inner {
     fn reported(&mut self, counts: Vec<Counted>) -> Vec<Forwarded> {
         let ports = &self.ports;
         let packets = &mut self.packets;
+        let since = |ns: u64| Time(ns.saturating_sub(self.epoch_ns));
         let reports = counts.into_iter().map(|counted| {
             *packets += counted.packets;
             let known = counted.known;
@@ -309,7 +310,8 @@ impl Inner {
                 packets: counted.packets,
                 bytes: counted.bytes,
                 dropped: counted.dropped,
-                used: Time(counted.used_ns.saturating_sub(self.epoch_ns)),
+                dropped_at: since(counted.dropped_ns),
+                used: since(counted.used_ns),
             }
         });
         reports.collect()

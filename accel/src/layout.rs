@@ -70,6 +70,7 @@ pub(crate) struct Slot {
     pub(crate) from: AtomicU32,
     pub(crate) packets: AtomicU64,
     pub(crate) bytes: AtomicU64,
+    /// When the last frame came that no meter dropped.
     pub(crate) used: AtomicU64,
     /// The first of its legs; 0 if frames leave as they came, by one interface.
     pub(crate) leg: AtomicU32,
@@ -79,12 +80,13 @@ pub(crate) struct Slot {
     pub(crate) meter: AtomicU16,
 }
 
-/// What the meter of the flow in a slot dropped of what that counts.
+/// What the meter of the flow in a slot dropped of what that counts, and when it did last.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Dropped {
     pub(crate) packets: AtomicU64,
     pub(crate) bytes: AtomicU64,
+    pub(crate) last: AtomicU64,
 }
 
 /// A meter with one band, which drops packets: its bucket, and what that costs. See [`DropBand`].

@@ -57,6 +57,8 @@ pub(crate) struct Counted {
     pub(crate) bytes: u64,
     /// Those of these that a meter dropped.
     pub(crate) dropped: (u64, u64),
+    /// When the last of these came, and when the last of the others.
+    pub(crate) dropped_ns: u64,
     pub(crate) used_ns: u64,
 }
 
@@ -341,22 +343,24 @@ impl FlowTable {
     /// What a slot has counted since it was asked last, if anything.
     fn taken(&self, number: u32, known: &Known) -> Option<Counted> {
         let slot = &self.program.slots[number as usize];
-        let packets = slot.packets.swap(0, Relaxed);
-        if packets == 0 {
+        if slot.packets.load(Relaxed) == 0 {
             return None;
         }
-        let bytes = slot.bytes.swap(0, Relaxed);
-        let dropped = &self.program.dropped[number as usize];
+        // Frames come meanwhile. The program counts what it drops last, and this takes it first:
+        // so it is never more than all.
+        let drops = &self.program.dropped[number as usize];
+        let dropped_bytes = drops.bytes.swap(0, Acquire);
+        let dropped = (drops.packets.swap(0, Acquire), dropped_bytes);
+        let bytes = slot.bytes.swap(0, Acquire);
+        let packets = slot.packets.swap(0, Acquire);
         let before = known.taken.get();
         known.taken.set((before.0 + packets, before.1 + bytes));
         Some(Counted {
             known: known.clone(),
             packets,
             bytes,
-            dropped: (
-                dropped.packets.swap(0, Relaxed),
-                dropped.bytes.swap(0, Relaxed),
-            ),
+            dropped,
+            dropped_ns: drops.last.load(Relaxed),
             used_ns: slot.used.load(Relaxed),
         })
     }

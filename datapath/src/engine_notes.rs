@@ -62,6 +62,9 @@ pub trait EngineNotes: Copy + Debug + Eq + Hash + 'static {
     /// Notes that the result of an action depends on fields of the packet.
     fn note_read(_: &mut Self::PathNotes, _: FieldSet) {}
 
+    /// Notes that a meter may have changed the packet.
+    fn note_remark(_: &mut Self::PathNotes) {}
+
     /// Returns what it notes of a bucket with these actions, which are in the order of execution.
     fn bucket_notes(actions: &[Action]) -> Self::BucketNotes;
 

@@ -17,8 +17,14 @@ use crate::direct_path::DirectStep;
 use crate::executed::{Executed, each_action};
 use crate::obstacles::obstacle;
 
-/// Sets the end of a program, and its actions or direct path if it is simple.
-pub(super) fn note_end(program: &mut Program, hooks: &Hooks) {
+/// Sets the end of a program with so many hits, and its actions or direct path if it is simple.
+pub(super) fn note_end(program: &mut Program, hits: usize, hooks: &Hooks) {
+    let mut bodies = program.executed();
+    let judged = bodies
+        .find(|body| is_metered(body))
+        .map(|body| body.hit + 1);
+    drop(bodies);
+    program.judged = judged.filter(|judged| usize::from(*judged) < hits);
     let mut actions = Vec::new();
     if let Some(end) = simple_end(program, hooks, &mut actions) {
         (program.end, program.actions) = (end, actions);
@@ -31,10 +37,29 @@ pub(super) fn note_end(program: &mut Program, hooks: &Hooks) {
     }
 }
 
+/// Returns true if instructions send packets through a meter while they go through the tables.
+fn is_metered(body: &Body) -> bool {
+    let mut instructions = body.instructions.list().iter();
+    instructions.any(|instruction| match instruction {
+        Instruction::Meter(_) => true,
+        Instruction::ApplyActions(list) => {
+            let mut actions = list.iter();
+            actions.any(|action| matches!(action, Action::Meter(_)))
+        }
+        Instruction::ClearActions
+        | Instruction::WriteActions(_)
+        | Instruction::WriteMetadata { .. }
+        | Instruction::StatTrigger(_)
+        | Instruction::Experimenter(_)
+        | Instruction::GotoTable(_) => false,
+    })
+}
+
 /// The direct path of a program; `None` if its frames have to become packets, or if they may be
 /// dropped before the end of its path.
 fn direct_path(program: &Program) -> Option<DirectPath> {
-    if program.calls || program.asks || program.missed || program.next.is_some() {
+    let leaves = program.calls || program.asks || program.missed || program.next.is_some();
+    if leaves || program.judged.is_some() {
         return None;
     }
     let mut steps = Vec::new();

@@ -32,7 +32,8 @@ pub struct FlowNotes {
     pub(super) prepared: bool,
     /// True if hooks have had it looked up again in the current table.
     pub(super) looked_up_again: bool,
-    /// True if an action of an extension did more than the recorder may cache.
+    /// True if an action of an extension did more than the recorder may cache, or a meter remarked
+    /// the packet.
     pub(super) uncacheable: bool,
     /// The fields that such actions have read.
     pub(super) action_reads: FieldSet,
@@ -138,6 +139,10 @@ impl EngineNotes for FastPath {
         notes.action_reads.insert(fields);
     }
 
+    fn note_remark(notes: &mut FlowNotes) {
+        notes.uncacheable = true;
+    }
+
     fn bucket_notes(actions: &[Action]) -> Option<DirectPath> {
         DirectPath::of_bucket(actions)
     }
@@ -207,7 +212,7 @@ impl EngineNotes for FastPath {
     }
 
     fn is_unsettled(cache: &Cache) -> bool {
-        !cache.unsettled.is_empty() || cache.below.is_accelerated()
+        !cache.unsettled.is_empty() || cache.below.is_unsettled()
     }
 
     fn settle_ports(

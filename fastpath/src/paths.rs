@@ -170,7 +170,7 @@ fn replay<S: Sink>(
         }
         walk.notes.uncacheable = false;
         let result = run_body(cx, walk, body);
-        if result.is_err() || walk.notes.uncacheable {
+        if result.is_err() || walk.notes.uncacheable || is_cut(body, result) {
             if !counted {
                 count_part(cx, slot, number, counts);
             }
@@ -219,7 +219,7 @@ fn replay_with_hooks<S: Sink>(
                 walk.cause.cookie = cookie_of(cx, hits[counted - 1]);
                 walk.notes.uncacheable = false;
                 next = run_body(cx, walk, body)?;
-                if leaves || walk.notes.uncacheable {
+                if leaves || walk.notes.uncacheable || is_cut(body, Ok(next)) {
                     cx.lane.engine.stats.cut_short += 1;
                     return Ok(next);
                 }
@@ -371,6 +371,11 @@ fn run_body<S: Sink>(
     cx.flush_pending(walk);
     walk.output.pending = Some(PendingOutput::To(port));
     Ok(walk.hook.goto.take())
+}
+
+/// Returns true if a super-frame was cut, so that its segments have continued through the tables.
+fn is_cut(body: &Body, result: Result<Option<TableId>, DropReason>) -> bool {
+    result == Ok(None) && goto(&body.instructions).is_some()
 }
 
 /// Revalidates a flow by looking up its entries again: whether packets with this key still hit the

@@ -43,14 +43,14 @@ impl PathEffect {
                 Instruction::ApplyActions(actions) => {
                     actions.iter().for_each(|action| this.apply(action, hooks));
                 }
-                // A meter may change the DSCP.
-                Instruction::Meter(_) => this.unpredictable = true,
                 Instruction::Experimenter(value) => this.extend(hooks.effect_of(value)),
                 Instruction::WriteMetadata { .. } => this.sets_fields = true,
                 Instruction::ClearActions | Instruction::WriteActions(_) => {
                     this.sets_fields |= read.contains(ACTSET_OUTPUT);
                 }
-                Instruction::StatTrigger(_) | Instruction::GotoTable(_) => {}
+                // A packet that a meter drops or remarks leaves the path.
+                Instruction::Meter(_) | Instruction::StatTrigger(_) | Instruction::GotoTable(_) => {
+                }
             }
         }
         this
@@ -81,6 +81,7 @@ impl PathEffect {
             action,
             Action::Output(_)
                 | Action::Group(_)
+                | Action::Meter(_)
                 | Action::SetQueue(_)
                 | Action::SetNwTtl(_)
                 | Action::SetMplsTtl(_)
@@ -176,7 +177,7 @@ pub(super) fn record_path<S: Sink>(
         }
         // With egress tables the output needs a packet.
         if cx.pipeline.shape.first_egress.is_none() {
-            note_end(&mut path.program, cx.hooks);
+            note_end(&mut path.program, path.hits.len(), cx.hooks);
         }
         cache.insert(words, path.program, &path.hits);
     }

@@ -137,9 +137,6 @@ impl<'a> WayMaker<'a> {
         if !self.done.is_empty() || self.way.stations.is_some() {
             return refuse("gets a frame that was changed, or a second time");
         }
-        if self.way.meter.is_some() {
-            return refuse("does not hear of frames that a meter drops");
-        }
         if !self.pipeline.config.port_vlans.is_empty() {
             return refuse("knows VLANs of ports");
         }

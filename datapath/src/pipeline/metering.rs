@@ -27,6 +27,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         if let Some(levels) = self.meter(id, &walk.packet.frame)? {
             self.flush_pending(walk);
             remark(walk.packet, levels);
+            E::note_remark(&mut walk.notes);
         }
         Ok(())
     }
@@ -35,11 +36,8 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     ///
     /// Errors: why the frame goes no further.
     pub fn meter(&mut self, id: MeterId, frame: &Frame) -> Result<Option<u8>, DropReason> {
-        let meter = self
-            .pipeline
-            .meters
-            .get_mut(&id)
-            .ok_or(DropReason::NoMeter)?;
+        let meter = self.pipeline.meters.get_mut(&id);
+        let meter = meter.ok_or(DropReason::NoMeter)?;
         let counts = offload::wire_count(frame);
         let band = if S::DRY {
             meter.apart().judge(self.now, counts)

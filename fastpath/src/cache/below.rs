@@ -14,7 +14,7 @@ use bofuss_datapath::engine::{
     BucketPlace, DropBand, FrameEngine, Group, Hooks, Meter, Pipeline, PortQueues, ReviewScope,
     count,
 };
-use bofuss_datapath::{DropReason, Port, Time};
+use bofuss_datapath::{DropReason, Port, Table, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::types::{GroupId, MeterId};
 use bofuss_oflib::{FieldSet, PortNo};
@@ -40,7 +40,9 @@ pub struct Forwarded {
     pub bytes: u64,
     /// Those packets and bytes of these that the meter on their way dropped.
     pub dropped: (u64, u64),
-    /// The time when the last frame arrived.
+    /// The time when the last of these arrived, if there are any.
+    pub dropped_at: Time,
+    /// The time when the last of the others arrived, if there has ever been one.
     pub used: Time,
 }
 
@@ -203,6 +205,16 @@ impl Below {
         drops[DropReason::Meter as usize] += core::mem::take(&mut self.metered.dropped);
     }
 
+    /// Returns true if entries lack something that the accelerator has counted.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.is_accelerated() || self.metered.is_unsettled()
+    }
+
+    /// Adds to the counters of entries and tables what flows do not count.
+    pub(crate) fn settle_hits(&mut self, tables: &mut [Table]) {
+        self.metered.settle_hits(tables);
+    }
+
     /// Adds what the accelerator has counted to the counters of meters.
     pub(crate) fn settle_meters(&mut self, meters: &mut BTreeMap<MeterId, Meter>) {
         self.metered.settle(meters);
@@ -337,8 +349,18 @@ impl Cache {
             let Some(flow) = self.flows.get_mut(one.flow) else {
                 continue;
             };
-            let used = flow.used.max(one.used);
-            if flow.count(used, one.packets, one.bytes) {
+            let (mut packets, mut bytes) = (one.packets, one.bytes);
+            let mut used = flow.used.max(one.used);
+            match flow.program.judged {
+                _ if one.dropped.0 == 0 => {}
+                Some(judged) => {
+                    let hits = flow.hits().take(judged.into());
+                    below.metered.count_hits(hits, one.dropped, one.dropped_at);
+                    (packets, bytes) = (packets - one.dropped.0, bytes - one.dropped.1);
+                }
+                None => used = used.max(one.dropped_at),
+            }
+            if flow.count(used, packets, bytes) {
                 self.unsettled.push(one.flow);
             }
         }

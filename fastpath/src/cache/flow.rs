@@ -79,6 +79,8 @@ pub(crate) struct Program {
     pub(crate) next: Option<TableId>,
     /// The number of hits that were found before the key was first changed.
     pub(crate) unchanged: u8,
+    /// The number of hits up to a meter, if others follow it: these do not count what it drops.
+    pub(crate) judged: Option<u8>,
     /// True if no entry matched in the last table.
     pub(crate) missed: bool,
     /// True if hooks are called for that miss and may have the packet looked up again.

@@ -5,7 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use bofuss_datapath::engine::{BucketPlace, Meter};
-use bofuss_oflib::types::MeterId;
+use bofuss_datapath::{Table, Time};
+use bofuss_oflib::types::{MeterId, TableId};
+
+use super::flow::Hit;
 
 /// The meters and flows.
 #[derive(Debug, Default)]
@@ -18,6 +21,9 @@ pub(super) struct Metered {
     judged: BTreeMap<MeterId, [(u64, u64); 2]>,
     /// Packets that were dropped, and are in no counter of the switch yet.
     pub(super) dropped: u64,
+    /// Those packets and bytes of these that entries and tables before a meter count and those
+    /// after it do not, by their places, and when the last frame came.
+    dropped_after: BTreeMap<(TableId, u32), ((u64, u64), Time)>,
 }
 
 impl Metered {
@@ -27,6 +33,33 @@ impl Metered {
         add(input_sum, input);
         add(dropped_sum, dropped);
         self.dropped += dropped.0;
+    }
+
+    /// Counts frames that a meter dropped behind these entries.
+    pub(super) fn count_hits(
+        &mut self,
+        hits: impl Iterator<Item = Hit>,
+        dropped: (u64, u64),
+        used: Time,
+    ) {
+        for hit in hits {
+            let place = (hit.table, hit.slot);
+            let (sum, last) = self.dropped_after.entry(place).or_default();
+            add(sum, dropped);
+            *last = used.max(*last);
+        }
+    }
+
+    /// Returns true if entries have not counted all that was dropped behind them.
+    pub(super) fn is_unsettled(&self) -> bool {
+        !self.dropped_after.is_empty()
+    }
+
+    /// Adds what was dropped to the counters of the entries and tables before meters.
+    pub(super) fn settle_hits(&mut self, tables: &mut [Table]) {
+        for ((table, slot), ((packets, bytes), used)) in core::mem::take(&mut self.dropped_after) {
+            tables[usize::from(table.0)].count(slot, packets, bytes, used);
+        }
     }
 
     /// Adds what was counted to the counters of meters. One that was changed since keeps what came

@@ -182,6 +182,7 @@ impl Cache {
         }
         unsettled.clear();
         self.unsettled = unsettled;
+        self.below.settle_hits(tables);
     }
 
     fn settle_flow(&mut self, tables: &mut [Table], slot: u32) {

@@ -59,9 +59,10 @@ impl Stations {
         self.next_hearing.get_or_insert(now.after(HEARING_NS));
     }
 
-    /// Notes the stations of what was forwarded.
+    /// Notes the stations of what was forwarded, of which NORMAL does not see what a meter drops.
     pub(super) fn note(&mut self, forwarded: &Forwarded) {
-        let Some(known) = forwarded.way.stations else {
+        let passed = forwarded.packets > forwarded.dropped.0;
+        let Some(known) = forwarded.way.stations.filter(|_| passed) else {
             return;
         };
         if let Some(from) = forwarded.from {

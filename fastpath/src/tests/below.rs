@@ -155,7 +155,9 @@ fn change(switches: &mut [Datapath; 2], now: Time, choice: usize, n: usize) {
                 "meter:2,normal",
                 "dec_ttl,meter:1,output:2",
                 "meter:1,meter:2,output:5",
-            ][n / 4 % 6]
+                "meter:1,write_metadata:1,goto_table:1",
+                "meter:2,write_metadata:2,goto_table:1",
+            ][n / 4 % 8]
         ),
         _ => format!("table=1,metadata={port},actions=write_actions(dec_ttl,output:{port})"),
     };

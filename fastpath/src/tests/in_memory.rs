@@ -91,7 +91,8 @@ impl InMemory {
             packets: counts.0,
             bytes: counts.1,
             dropped: if is_dropped { counts } else { (0, 0) },
-            used: now,
+            dropped_at: now,
+            used: if is_dropped { Time(0) } else { now },
         });
         Some(left)
     }
