@@ -313,8 +313,8 @@ fn workers_of_a_switch_that_is_locked_down_have_no_rights_either() {
 #[test]
 fn what_several_workers_cannot_do_is_refused_at_the_start() {
     let refusals: [(&[&str], &str); 4] = [
-        (&["--workers", "0"], "--workers: write 1 to 64"),
-        (&["--workers", "65"], "--workers: write 1 to 64"),
+        (&["--workers", "0"], "--workers: write auto, or 1 to 64"),
+        (&["--workers", "many"], "--workers: write auto, or 1 to 64"),
         (
             &["--workers", "2", "--record", "/dev/null"],
             "--record is for one worker",

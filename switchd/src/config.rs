@@ -285,7 +285,7 @@ impl Options {
             metrics: addresses("--metrics", self.metrics.as_slice())?.pop(),
             bundle_clock: bundle_clock(self.bundle_clock.as_deref())?,
             accelerate: AccelerateOptions::of(self.accelerate.as_deref(), self.accelerated_flows)?,
-            workers: workers::count(self.workers, self.record.is_some())?,
+            workers: workers::count(self.workers.as_ref(), self.record.is_some())?,
             dispatch: workers::dispatch(self.dispatch.as_deref())?,
             lock_down: self.lock_down,
             capture_folder,

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::workers::WorkerCount;
+
 /// Options of `bofuss run`. Each is also a key of the TOML file, where a list is an array.
 #[derive(Clone, Debug, Default, clap::Args, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -223,10 +225,11 @@ pub struct Options {
     /// The number of flows that the kernel has room for, of 160 bytes each [default: 32768].
     #[arg(long, value_name = "COUNT")]
     pub accelerated_flows: Option<u32>,
-    /// The number of threads that forward packets, 1 to 64; with several, `bofuss ctl workers` says
-    /// how flows are divided among them [default: 1].
+    /// The number of threads that forward packets, 1 to 64, or auto for as many as the processors
+    /// that the switch may use; with several, `bofuss ctl workers` says how flows are divided among
+    /// them [default: 1].
     #[arg(long, value_name = "COUNT")]
-    pub workers: Option<u32>,
+    pub workers: Option<WorkerCount>,
     /// By what frames are divided among workers: auto, which is by flow, or by what the states of
     /// stateful tables need; five-tuple; port; fields=FIELD,... of eth_src, eth_dst, ipv4_src and
     /// so on. All are with one worker if the pipeline does not allow that [default: auto].

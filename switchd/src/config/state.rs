@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Options;
+use super::workers::WorkerCount;
 use crate::error::Result;
 
 /// The usual time between two states.
@@ -29,7 +30,8 @@ impl StateOptions {
                         .into(),
                 );
             }
-            if options.workers.unwrap_or(1) > 1 {
+            let workers = options.workers.as_ref();
+            if workers.is_some_and(WorkerCount::may_be_several) {
                 return Err("--state-dir is for one worker: leave --workers out".into());
             }
         }
