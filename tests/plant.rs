@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use bofuss_ports::NetNs;
-use bofuss_tests::{Process, ip, ok, program, until};
+use bofuss_tests::{Process, have, ip, ok, program, until};
 use serde_json::Value;
 
 /// The ports on which the switch and the liar in front of it listen for OpenFlow.
@@ -37,6 +37,35 @@ impl Folder {
 
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.join(name)).unwrap()
+    }
+
+    /// Lets LaTeX take all that the folder has for documents into one of several pages.
+    pub fn typeset(&self) {
+        if !have(&["pdflatex"]) {
+            return;
+        }
+        let thesis = self.0.join("thesis");
+        let head = "\\documentclass{article}\n\\usepackage{graphicx}\n\\begin{document}";
+        let mut document = format!("{head}\n\\input{{methods}}\n");
+        for (folder, kind, command) in [
+            ("tables", "tex", "\\input"),
+            ("figures", "pdf", "\\includegraphics[width=\\linewidth]"),
+        ] {
+            for entry in std::fs::read_dir(thesis.join(folder)).unwrap() {
+                let path = entry.unwrap().path();
+                if path.extension().is_some_and(|end| end == kind) {
+                    let name = path.file_stem().unwrap().to_str().unwrap();
+                    document += &format!("\n{command}{{{folder}/{name}}}\n\\clearpage\n");
+                }
+            }
+        }
+        document += "\\end{document}\n";
+        std::fs::write(thesis.join("all.tex"), document).unwrap();
+        let mut latex = Command::new("pdflatex");
+        latex.args(["-halt-on-error", "-interaction=nonstopmode", "all.tex"]);
+        let said = ok(latex.current_dir(&thesis));
+        assert!(said.contains("Output written on all.pdf"), "{said}");
+        assert!(!said.contains("Missing character"), "{said}");
     }
 }
 

@@ -125,6 +125,7 @@ fn one_stream_and_flows_of_a_data_centre_are_beside_those_of_the_paper() {
     let announced = said.find("spine-leaf-live takes about").unwrap();
     assert!(announced < said.find("round 1").unwrap(), "{said}");
     assert!(said.contains("live: 2 spines") && said.contains("flows are cut off at"));
+    folder.typeset();
     let page = folder.read("report.html");
     for words in [
         "<td>51.413</td><td>2.678</td>",

@@ -66,7 +66,8 @@ cbindgen cbindgen
 pkg-config pkg-config
 valgrind valgrind
 gdb gdb
-strace strace' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
+strace strace
+pdflatex texlive-latex-base' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
 make make
 ns3-headers libns3-dev
 ovs-testcontroller openvswitch-testcontroller' ;; interop) echo 'java default-jdk-headless

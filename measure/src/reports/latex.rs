@@ -38,23 +38,34 @@ pub fn escaped_lines(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A table as a `tabular`: the document that takes it by `\input` adds its caption.
+/// A table as a `tabular`, without columns that say nothing: the document that takes it by `\input`
+/// adds its caption.
 pub fn table(table: &PageTable) -> String {
-    let columns = table.heads.len();
+    let columns =
+        (0..table.heads.len()).filter(|column| *column == 0 || says_something(table, *column));
+    let columns: Vec<usize> = columns.collect();
     let mut text = format!("% {}\n\\begin{{tabular}}{{", one_line(&table.caption));
-    for column in 0..columns {
-        text += column_kind(table, column);
+    for column in &columns {
+        text += column_kind(table, *column);
     }
     text += "}\n\\hline\n";
-    let heads = table.heads.iter().map(|head| escaped(head));
-    text += &heads.collect::<Vec<_>>().join(" & ");
-    text += " \\\\\n\\hline\n";
-    for row in &table.rows {
-        let cells = row.iter().map(|cell| escaped(&cell.text));
-        text += &cells.collect::<Vec<_>>().join(" & ");
-        text += " \\\\\n";
+    let row = |cells: Vec<&str>| {
+        let shown = columns.iter().filter_map(|column| cells.get(*column));
+        let shown: Vec<String> = shown.map(|cell| escaped(cell)).collect();
+        shown.join(" & ") + " \\\\\n"
+    };
+    text += &row(table.heads.iter().map(String::as_str).collect());
+    text += "\\hline\n";
+    for cells in &table.rows {
+        text += &row(cells.iter().map(|cell| &*cell.text).collect());
     }
     text + "\\hline\n\\end{tabular}\n"
+}
+
+/// Returns true if a column has a value in any row.
+fn says_something(table: &PageTable, column: usize) -> bool {
+    let mut cells = table.rows.iter().filter_map(|row| row.get(column));
+    cells.any(|cell| !matches!(&*cell.text, "" | "-"))
 }
 
 /// How a column is aligned: words at its left, as the first, and numbers at its right.
@@ -95,11 +106,15 @@ mod tests {
         };
         let made = table(&PageTable {
             caption: "fm-add:\nrules".into(),
-            heads: vec!["point".into(), "rate".into(), "notes".into()],
+            heads: ["point", "p50, us", "rate", "notes", "lost"]
+                .map(Into::into)
+                .into(),
             rows: vec![vec![
                 cell("[a] 1 % (at least)", false),
+                cell("-", false),
                 cell("3,200", false),
                 cell(&"long ".repeat(9), true),
+                cell("", false),
             ]],
         });
         let wanted = "% fm-add: rules\n\\begin{tabular}{lrp{0.3\\linewidth}}\n\\hline\n\
