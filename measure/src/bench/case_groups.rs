@@ -102,6 +102,18 @@ pub const GROUPS: &[CaseGroup] = &[
         }],
     },
     CaseGroup {
+        setups: &[Setup::Bofuss, Setup::BofussAccelerated],
+        rounds: 3,
+        offloads: true,
+        resets: true,
+        cases: &[Case {
+            name: "tcp-meter",
+            title: "TCP with offloads through a meter, which stands before the table that forwards",
+            parameters: ("Mb/s of the meter", &[200, 100_000]),
+            run: switch_case::tcp_meter,
+        }],
+    },
+    CaseGroup {
         setups: &[Setup::Bofuss],
         rounds: 3,
         offloads: true,

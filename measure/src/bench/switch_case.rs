@@ -4,12 +4,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bofuss_oflib::message::FlowModCommand;
-use bofuss_oflib::{Codec, Mac};
+use bofuss_oflib::message::meter_mod::MeterModCommand;
+use bofuss_oflib::text::parse_meter;
+use bofuss_oflib::{Codec, Mac, Message};
 
 use crate::bench::case::{BenchMetric, CaseContext, Figures, RATE, TCP_RATE};
 use crate::bench::host_case::{FRAMES, echoes, frames, spread, tcp};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::statistics::median;
+use crate::testbed::iperf;
 use crate::testbed::net::{Bed, HOST_PORT};
 use crate::testbed::openflow::{self, adds, codec, encode, exact, mods};
 use crate::testbed::real_time::RealTime;
@@ -114,6 +117,35 @@ pub fn tcp_flags(c: &CaseContext<'_>) -> Figures {
     let share = 200.0 * figure_of(&figures, TCP_RATE) / (before + after);
     figures.push((("of the rate without them", "%"), share));
     Ok(figures)
+}
+
+/// Entries that send TCP through a meter, and then to the port.
+const METERED: [&str; 3] = [
+    "priority=20,tcp,actions=meter:1,goto_table:1",
+    "table=1,in_port=1,actions=output:2",
+    "table=1,in_port=2,actions=output:1",
+];
+/// The depth of its bucket, in parts of a second of its rate.
+const METER_BURST: u32 = 10;
+
+/// One stream of TCP through a meter, which holds it to its rate.
+pub fn tcp_meter(c: &CaseContext<'_>) -> Figures {
+    let (rate, burst) = (c.parameter * 1_000, c.parameter * 1_000 / METER_BURST);
+    let added = format!("meter=1,kbps,burst,bands=type=drop,rate={rate},burst_size={burst}");
+    let meter = |text: &str, command| {
+        let meter_mod = parse_meter(text, command).map_err(|error| error.to_string())?;
+        Ok::<_, Error>(encode(&codec(), [Message::MeterMod(meter_mod)]))
+    };
+    let mut session = c.forwarder.session()?;
+    session.change(&meter(&added, MeterModCommand::ADD)?)?;
+    session.change(&adds(&codec(), METERED)?)?;
+    let gbps = iperf::tcp(c.bed, c.forwarder, 1)?.gbps;
+    session.change(&meter("meter=1", MeterModCommand::DELETE)?)?;
+    let most = f64::from(c.parameter) / 1e3;
+    if gbps > 1.1 * most {
+        return Err(format!("{gbps} Gb/s passed a meter of {most}").into());
+    }
+    Ok(vec![(TCP_RATE, gbps)])
 }
 
 /// Adding rules, and its processor time.
