@@ -21,7 +21,7 @@ PRINTED := man/man5=man/man5 man/man8=man/man8 completions/bash=bash-completion/
   completions/zsh=zsh/site-functions completions/fish=fish/vendor_completions.d
 SHARE := "$(DESTDIR)$(PREFIX)/share"
 
-.PHONY: help demo build check test test-all interop fuzz ns3 audit dist fetch install uninstall
+.PHONY: help demo build check test test-all interop fuzz ns3 audit docs dist fetch install uninstall
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name what; do \
@@ -68,6 +68,10 @@ audit: ## look at libraries' licences, sources and known weaknesses: builds carg
 	@$(SETUP) need check
 	@$(SETUP) cargo deny --version >/dev/null 2>&1 || $(SETUP) cargo install --locked --version 0.20.2 cargo-deny
 	$(SETUP) cargo deny check $(ARGS)
+
+docs: ## the documentation as a site with search, into target/site; installs mdBook with cargo if missing
+	@$(SETUP) need docs
+	@$(SETUP) cargo xtask docs
 
 dist: ## packages: static tarballs, Debian, images of containers, Python wheels, into target/dist
 	@$(SETUP) need dist

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Sets the machine up, builds as the calling user, and elevates only the run.
 #
-#   need TIER        install what TIER (demo, check, test, fuzz, dist, ns3, long, interop) lacks: packages and the
-#                    pinned Rust
+#   need TIER        install what TIER (demo, check, test, fuzz, dist, docs, ns3, long, interop) lacks: packages,
+#                    the pinned Rust, and mdBook
 #   cargo ARGS...    the pinned cargo, as the calling user
 #   pages FROM TO    print the manual pages of the programs of one folder into another, as the calling user
 #   venv [NAME]      make the tests' Python environment, or venv-python, that of the package's tests, or
@@ -194,6 +194,22 @@ static_target() {
     done
 }
 
+# make docs needs mdBook, and so does make test in continuous integration. One that is there is used.
+mdbook=0.5.4
+
+needs_mdbook() { # TIER
+    case $1${CI:+ci} in docs* | testci) ;; *) return 1 ;; esac
+    ! have mdbook && [ ! -x "$cargo_home/bin/mdbook" ]
+}
+
+install_mdbook() {
+    needs_mdbook "$1" && find_cargo || return 0
+    say "installing mdBook $mdbook with cargo: three minutes of processor time"
+    say "  where     $cargo_home/bin"
+    cargo install --locked --quiet --version "$mdbook" --no-default-features --features search mdbook >&2 ||
+        die "mdBook could not be installed; see above. Repeat the command when it can"
+}
+
 # Says what make test does before it begins.
 announce() {
     say "make test: builds and runs what continuous integration does:"
@@ -204,6 +220,7 @@ announce() {
     say "  disk                                      5 GB below $target"
     say "  installs, if missing                      $(wanted test | cut -d' ' -f2 | sort -u | xargs)"
     say "                                            Rust $version and its target for static programs"
+    ! needs_mdbook test || say "                                            mdBook $mdbook"
 }
 
 # --- rights -------------------------------------------------------------------------------------
@@ -276,6 +293,7 @@ case $verb in
         as_caller "$verb" "$@"
         install_rust "$1"
         static_target "$1"
+        install_mdbook "$1"
         ;;
     cargo)
         as_caller "$verb" "$@"

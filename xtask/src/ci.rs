@@ -9,7 +9,9 @@ use std::time::Instant;
 use crate::command::{all_succeeded, cargo, cargo_with, succeed};
 use crate::package::BuildKind;
 use crate::reference::{self, PageAction};
-use crate::{cost, dist, e2e, examples, fuzz, mutants, python, rooms, setup, size, tidy, tree};
+use crate::{
+    cost, dist, e2e, examples, fuzz, mutants, python, rooms, setup, site, size, tidy, tree,
+};
 
 /// The tiers of steps: each includes the one before.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -141,6 +143,9 @@ fn with_steps(
             unit_tests(root, &long_arguments(tier, &["--", "--include-ignored"]))
         }),
         ("documentation", Tier::Test, Computes, &documentation),
+        ("site", Tier::Test, Computes, &|| {
+            site_if_possible(root, target)
+        }),
         ("libraries as packages", Tier::Test, Computes, &as_packages),
         ("features of oflib", Tier::All, Computes, &|| {
             features_of_oflib(root)
@@ -272,6 +277,18 @@ fn core_alone(target: &Path) -> Result<(), String> {
     cargo_with("run --locked --package bofuss-core --", |cargo| {
         cargo.arg(target.join("tmp/core"));
     })
+}
+
+/// Makes the site of the documentation, and checks its links. Skips this without mdBook, except in
+/// continuous integration.
+fn site_if_possible(root: &Path, target: &Path) -> Result<(), String> {
+    match site::program() {
+        Err(missing) if std::env::var_os("CI").is_none() => {
+            println!("not run: {missing}");
+            Ok(())
+        }
+        Err(_) | Ok(_) => site::run(root, target),
+    }
 }
 
 /// Makes the packages: optimised ones in the long tier. Skips this if a tool for it is missing,

@@ -1,7 +1,8 @@
-//! Checks the documents: paths and tests that they name exist, and a test cites each invariant.
+//! Checks the documents: paths and tests that they name exist, a test cites each invariant, and the
+//! site has each page.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use crate::source::{Source, words};
 use crate::tree;
@@ -10,6 +11,10 @@ use crate::tree;
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 /// Tutorials name files that the reader creates.
 const GUIDES: &str = "docs/guide";
+/// The list of the site's pages and their order. Its links are relative to its folder.
+pub(crate) const SUMMARY: &str = "docs/SUMMARY.md";
+/// The files of a test, which are no documentation.
+const FIXTURES: &str = "xtask/tests";
 /// The heading of a section in which names in backquotes have to be tests.
 const TESTS: &str = "## Tests";
 
@@ -19,6 +24,7 @@ const TESTS: &str = "## Tests";
 pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     let tests = tests(sources);
+    let pages = pages(root)?;
     for path in tree::files(root)?.iter().filter(|p| tree::is(p, "md")) {
         let text = tree::read(&root.join(path))?;
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -36,6 +42,10 @@ pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, Stri
         for name in missing_tests(&text, &tests) {
             found.push(format!("{}: there is no test {name}", path.display()));
         }
+        let is_page = !path.starts_with(FIXTURES) && path != Path::new(SUMMARY);
+        if is_page && !pages.contains(path) {
+            found.push(format!("{SUMMARY}: {} is not in the list", path.display()));
+        }
         if path == Path::new(ARCHITECTURE) {
             found.extend(invariants(&text, sources));
         }
@@ -44,12 +54,37 @@ pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, Stri
 }
 
 /// The relative targets of `[text](target)`.
-fn links(line: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn links(line: &str) -> impl Iterator<Item = &str> {
     let targets = line
         .split("](")
         .skip(1)
         .filter_map(|rest| rest.split([')', '#', ' ']).next());
     targets.filter(|t| !t.is_empty() && !t.contains(':') && !t.starts_with('/'))
+}
+
+/// The paths of the site's pages in the tree. Errors: the summary cannot be read.
+pub(crate) fn pages(root: &Path) -> Result<BTreeSet<PathBuf>, String> {
+    let summary = tree::read(&root.join(SUMMARY))?;
+    let mut pages = BTreeSet::new();
+    for line in summary.lines() {
+        pages.extend(links(line).map(|link| resolved(Path::new("docs"), link)));
+    }
+    Ok(pages)
+}
+
+/// The path of a link in a page of this folder, relative to the root of the tree.
+pub(crate) fn resolved(folder: &Path, link: &str) -> PathBuf {
+    let mut path = PathBuf::new();
+    for component in folder.join(link).components() {
+        match component {
+            Component::ParentDir => drop(path.pop()),
+            Component::CurDir => (),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                path.push(component);
+            }
+        }
+    }
+    path
 }
 
 /// Words in backquotes that can only be a path: relative, of plain characters, with a slash or one
@@ -154,6 +189,16 @@ mod tests {
         assert_eq!(
             names(line).collect::<Vec<_>>(),
             ["oflib/src/field.rs", "README.md"]
+        );
+    }
+
+    #[test]
+    fn a_link_leads_from_the_folder_of_its_page() {
+        let folder = Path::new("docs/guide");
+        assert_eq!(resolved(folder, "../a.md"), Path::new("docs/a.md"));
+        assert_eq!(
+            resolved(folder, "./a/../b.md"),
+            Path::new("docs/guide/b.md")
         );
     }
 

@@ -28,6 +28,7 @@ mod reference;
 mod rooms;
 mod seeds;
 mod setup;
+mod site;
 mod size;
 mod source;
 mod tidy;
@@ -45,6 +46,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   cost --check      check, on a copy of the tree that has all of these patches
   mutants [WORD]    plants faults one at a time, which tests have to notice
   reference         writes docs/reference from the catalogues
+  docs              the site of the documentation, into target/site
   dist [--debug]    packages of the programs, into target/dist; with --debug those for this
                     machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS for each program: words of names, --ignored
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         ["mutants"] => mutants::run(root, &target, ""),
         ["mutants", word] => mutants::run(root, &target, word),
         ["reference"] => reference::run(root, reference::PageAction::Write),
+        ["docs"] => site::run(root, &target),
         ["dist"] => dist::run(root, &target, package::BuildKind::Release),
         ["dist", "--debug"] => dist::run(root, &target, package::BuildKind::Debug),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),

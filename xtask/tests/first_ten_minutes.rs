@@ -209,6 +209,23 @@ fn a_rustup_that_is_there_installs_the_toolchain() {
 }
 
 #[test]
+fn the_site_gets_mdbook_and_only_where_it_is_missing() {
+    let machine = Machine::without("site", &[]);
+    let ran = machine.setup("need docs", &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.said);
+    let install = "cargo install --locked --quiet --version 0.5.4 ";
+    assert!(ran.log.contains(install), "{}", ran.log);
+    assert!(ran.said.contains("three minutes"), "{}", ran.said);
+    let ran = machine.setup("toolchain test", &[("CI", "true")]);
+    assert!(ran.log.contains(install), "{}", ran.log);
+    machine.fake("mdbook", "exit 0");
+    for words in ["need docs", "toolchain demo"] {
+        let ran = machine.setup(words, &[("CI", "true")]);
+        assert!(!ran.log.contains("install"), "{words}: {}", ran.log);
+    }
+}
+
+#[test]
 fn a_download_that_fails_is_reported_as_such() {
     let machine = Machine::without("offline", &["cargo"]);
     machine.fake(
