@@ -86,8 +86,10 @@ fn an_installation_builds_nothing_twice() {
         let compiled = crates_compiled(&[target, &destination]);
         assert_eq!(compiled, 0, "make {target}");
     }
-    let pages = folder.join("usr/local/share/man/man8/bofuss.8");
-    assert!(pages.exists());
+    for file in ["man/man8/bofuss.8", "bofuss/prometheus/dashboard.json"] {
+        let path = folder.join("usr/local/share").join(file);
+        assert!(path.exists(), "{file}");
+    }
     if have(&["cc", "pkg-config"]) {
         a_program_in_c_finds_the_library(&folder);
     }

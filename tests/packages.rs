@@ -32,6 +32,8 @@ const INSTALLED: &[&str] = &[
     "share/bofuss/mininet.py",
     "share/bofuss/openqflow.lua",
     "share/bofuss/openstate.lua",
+    "share/bofuss/prometheus/bofuss.rules.yml",
+    "share/bofuss/prometheus/dashboard.json",
     "share/doc/bofuss/NEWS.gz",
     "share/doc/bofuss/copyright",
     "share/doc/bofuss/examples/bofuss.toml",
