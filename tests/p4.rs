@@ -103,6 +103,13 @@ fn entries_of_a_file_are_listed_and_decide_in_a_trace() {
         said.contains("nearest: entry 0, which wants hdr.h.w=0x1200/8\n"),
         "{said}"
     );
+    let long = format!("0100129900{}", "ab".repeat(60));
+    let (_, said) = p4(&["trace", &json, "--entries", &entries, "0", &long]);
+    let lines: Vec<&str> = said.lines().rev().take(4).collect();
+    assert_eq!(lines[0], "  ab");
+    assert_eq!(lines[1], format!("  {}", "ab".repeat(32)));
+    assert_eq!(lines[2], format!("  0100129921{}", "ab".repeat(27)));
+    assert_eq!(lines[3], "65 bytes leave at port 1");
     let (code, said) = p4(&["trace", &json, "0", "0"]);
     assert_eq!(code, 2, "{said}");
     fs::remove_dir_all(folder).unwrap();

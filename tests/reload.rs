@@ -114,7 +114,7 @@ fn change(stage: &mut Stage, key: &str) {
         "state-dir" => {
             refuses(stage, key, "'/tmp'", "state-dir: a record has everything");
         }
-        "state-interval" => stage.follows(key, "5"),
+        "state-interval" => refuses(stage, key, "5", "state-interval: nothing is saved"),
         "record" => refuses(stage, key, "'/tmp/r'", "record: a change needs a restart"),
         "record-frames" => {
             refuses(

@@ -285,6 +285,12 @@ fn what_is_no_state_is_set_aside_and_the_switch_starts_empty() {
     let sparse = std::fs::File::create(&state).unwrap();
     sparse.set_len(257 << 20).unwrap();
     starts_empty("it is larger than 256 MiB");
+    let alone = run(Command::new(program("bofuss")).args(["run", "--state-interval", "5"]));
+    let said = printed(&alone);
+    assert!(
+        said.contains("nothing is saved without --state-dir"),
+        "{said}"
+    );
     for wrong in ["/proc/self", &state, "/nonexistent"] {
         let mut command = Command::new(program("bofuss"));
         let refused = run(command.args(["run", "--state-dir"]).arg(wrong));

@@ -367,6 +367,8 @@ fn strangers_get_nothing_from_the_viewer() {
             "{line} {head}: {answer}"
         );
         assert!(status == 200 || !answer.contains(&lab.name), "{answer}");
+        let allow = answer.to_ascii_lowercase().contains("\r\nallow: get\r\n");
+        assert_eq!(allow, status == 405, "{answer}");
     }
     let status = format!("/proc/{}/status", viewer.process.0.id());
     let status = std::fs::read_to_string(status).unwrap();

@@ -132,7 +132,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "flows",
         "[--json] [--most N] [--from N] [FLOW]",
-        "the entries that match, 100 or N at a time: table=1,ip,nw_dst=10.0.0.0/8",
+        "the entries that match (table=1,ip), 100 or N at a time; each page is sorted by priority",
     ),
     (
         "groups",

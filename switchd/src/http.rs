@@ -8,7 +8,7 @@ use std::time::Duration;
 use bofuss_channel::{Newcomer, Newcomers};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -52,6 +52,18 @@ pub fn text(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>
     answer
 }
 
+/// The answer to a request that is refused.
+fn refused((status, line): Refusal) -> Answer {
+    let mut answer = text(status, "text/plain", line);
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        // RFC 9110 section 15.5.6: the answer says which methods there are.
+        answer
+            .headers_mut()
+            .insert(ALLOW, HeaderValue::from_static("GET"));
+    }
+    answer
+}
+
 /// Serves the connections of a listener, for ever.
 pub async fn accept(listener: TcpListener, site: impl Site) {
     let newcomers = Newcomers::default();
@@ -79,7 +91,7 @@ async fn serve(stream: TcpStream, newcomer: Newcomer, places: &Semaphore, site: 
     let service = service_fn(move |request| async move {
         let question = match site.read(&request) {
             Ok(question) => question,
-            Err((status, line)) => return Ok(text(status, "text/plain", line)),
+            Err(refusal) => return Ok(refused(refusal)),
         };
         let _ = place.set(places.acquire().await);
         has_place.notify_one();

@@ -8,6 +8,8 @@ use bofuss_p4::{Program, Sent, Sink, Switch, stf};
 use crate::error::{Error, Result, context};
 use crate::output::print;
 
+/// Bytes of a packet in a line.
+const LINE_BYTES: usize = 32;
 /// The longest trace: that of a packet which becomes many.
 const MAX_TRACE_BYTES: usize = 16 << 20;
 
@@ -72,12 +74,10 @@ struct Explained(String);
 
 impl Sink for Explained {
     fn transmit(&mut self, sent: Sent) {
-        let bytes: String = sent
-            .frame
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        self.step(1, bytes);
+        for line in sent.frame.chunks(LINE_BYTES) {
+            let digits: String = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            self.step(1, digits);
+        }
     }
 
     fn traces(&self) -> bool {

@@ -51,6 +51,13 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
     {
         return Ok((port, parse_bytes(digits)?));
     }
+    let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+    if first.parse::<u32>().is_ok() && !is_hex(text) {
+        let wrong = rest.trim();
+        return Err(
+            format!("'{wrong}' after port {first}: pairs of hexadecimal digits go there").into(),
+        );
+    }
     if !text.is_empty() && is_hex(text) {
         return Ok((DEFAULT_PORT, parse_bytes(text)?));
     }

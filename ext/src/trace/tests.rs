@@ -201,6 +201,7 @@ fn a_packet_that_cannot_be_is_refused_with_the_field() {
         ("tcp,nw_ttl=300", "0 to 255"),
         ("tcp,tcp_dts=80", "tcp_dst"),
         ("xyz", "xyz"),
+        ("1 zz", "'zz' after port 1"),
     ] {
         let error = packet(text).expect_err(text);
         assert!(error.to_string().contains(part), "{text}: {error}");

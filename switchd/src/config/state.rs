@@ -35,6 +35,9 @@ impl StateOptions {
                 return Err("--state-dir is for one worker: leave --workers out".into());
             }
         }
+        if options.state_interval.is_some() && options.state_dir.is_none() {
+            return Err("--state-interval: nothing is saved without --state-dir".into());
+        }
         let seconds = options.state_interval.unwrap_or(INTERVAL_SECONDS);
         Ok(Self {
             folder: options.state_dir.clone(),
