@@ -1,0 +1,175 @@
+//! Two machines whose switches are joined by a tunnel of the kernel, by the commands of
+//! docs/several-machines.md. Network namespaces take the place of the machines.
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+
+use bofuss_ports::NetNs;
+use bofuss_tests::{have, ip, printed, program, run, until};
+
+const PAGE: &str = include_str!("../docs/several-machines.md");
+const TOOLS: &[&str] = &["ip", "ping", "iperf3"];
+
+/// The blocks of commands of the page: where each is typed, and what.
+fn blocks() -> Vec<(&'static str, &'static str)> {
+    let fenced = PAGE.split("\n```").skip(1).step_by(2);
+    let blocks = fenced.map(|block| {
+        let block = block.strip_prefix("\n# on ").unwrap();
+        block.split_once('\n').unwrap()
+    });
+    blocks.collect()
+}
+
+/// Two networks with a cable, which is `lan0` in both.
+struct Machines([NetNs; 2]);
+
+impl Machines {
+    fn new() -> Self {
+        let machines = [(); 2].map(|()| NetNs::new().unwrap());
+        let there = |machine: &NetNs| {
+            use std::os::fd::{AsFd, AsRawFd};
+            let descriptor = machine.as_fd().as_raw_fd();
+            format!("/proc/{}/fd/{descriptor}", std::process::id())
+        };
+        let [first, second] = machines.each_ref().map(there);
+        let cable = "type veth peer name lan0 netns";
+        ip(&format!("link add lan0 netns {first} {cable} {second}"));
+        for (machine, number) in machines.iter().zip(1..) {
+            let up = || {
+                ip("link set lo up");
+                ip(&format!("address add 192.0.2.{number}/24 dev lan0"));
+                ip("link set lan0 up");
+            };
+            machine.run(up).unwrap();
+        }
+        Self(machines)
+    }
+
+    /// Runs commands on a machine. Returns what they print, and whether all succeed.
+    fn tries(&self, machine: usize, script: &str) -> (String, bool) {
+        let programs = program("bofuss").parent().unwrap().display().to_string();
+        let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+        // A program in the background would hold the output open.
+        let script = format!("{script}\n").replace(" &\n", " >/dev/null 2>&1 &\n");
+        let mut sh = Command::new("sh");
+        sh.args(["-euc", &script]).env("PATH", path);
+        let output = self.0[machine].run(|| run(&mut sh)).unwrap();
+        (printed(&output), output.status.success())
+    }
+
+    /// Runs commands on a machine. Returns what they print. Panics: if one fails.
+    fn on(&self, machine: usize, script: &str) -> String {
+        let (said, succeeds) = self.tries(machine, script);
+        assert!(succeeds, "on machine {}: {script}\n{said}", machine + 1);
+        said
+    }
+
+    /// Runs a block of the page. Returns what it prints.
+    fn block(&self, (place, script): (&str, &str)) -> String {
+        match place {
+            "192.0.2.1" => self.on(0, script),
+            "192.0.2.2" => self.on(1, script),
+            "both" => self.on(0, script) + &self.on(1, script),
+            other => panic!("there is no machine {other}"),
+        }
+    }
+
+    /// The number that the switch of a machine counts under a reason, at its port to the tunnel.
+    fn counts(&self, machine: usize, reason: &str) -> u64 {
+        let said = self.on(machine, &format!("bofuss ctl s{} counters", machine + 1));
+        let line = format!("port 2 {reason} ");
+        let mut lines = said.lines();
+        lines
+            .find_map(|text| text.strip_prefix(&line))
+            .unwrap()
+            .parse()
+            .unwrap()
+    }
+}
+
+impl Drop for Machines {
+    fn drop(&mut self) {
+        for machine in [0, 1] {
+            let number = machine + 1;
+            let _ = self.tries(machine, &format!("bofuss ctl s{number} shutdown"));
+            let _ = self.tries(machine, &format!("ip netns delete h{number}"));
+        }
+    }
+}
+
+/// The packets with wrong checksums that a kernel has counted, of `/proc/net/snmp`.
+fn wrong_checksums(counters: &str) -> u64 {
+    let mut sum = 0;
+    for pair in counters.lines().collect::<Vec<_>>().windows(2) {
+        let mut columns = pair[0].split(' ').zip(pair[1].split(' '));
+        let wrong = columns.find(|(name, _)| *name == "InCsumErrors");
+        sum += wrong.map_or(0, |(_, value)| value.parse().unwrap_or(0));
+    }
+    sum
+}
+
+#[test]
+fn two_machines_are_one_network_by_the_commands_of_the_page() {
+    if !have(TOOLS) {
+        return;
+    }
+    let machines = Machines::new();
+    let [first, second, ping, server, client, jumbo, host2, host1] = blocks()[..] else {
+        panic!("the page has other blocks than the test knows");
+    };
+    machines.block(first);
+    machines.block(second);
+    until("both switches run", || {
+        (0..2).all(|i| machines.tries(i, &format!("bofuss ctl s{} ports", i + 1)).1)
+    });
+    until("the hosts reach each other", || {
+        machines
+            .tries(0, "ip netns exec h1 ping -c 1 -W 1 10.0.0.2")
+            .1
+    });
+    let said = machines.block(ping);
+    assert!(said.contains(" 0% packet loss"), "{said}");
+    machines.block(server);
+    let said = machines.block(client);
+    let received = said
+        .lines()
+        .find(|line| line.ends_with("receiver"))
+        .unwrap();
+    assert!(
+        received.contains(" MBytes ") || received.contains(" GBytes "),
+        "{said}"
+    );
+    // UDP and the other direction.
+    machines.on(1, "ip netns exec h2 iperf3 --server --one-off --daemon");
+    let datagrams = "ip netns exec h1 iperf3 --client 10.0.0.2 --udp --reverse --time 1 -b 50M";
+    let said = machines.on(0, datagrams);
+    assert!(said.contains("(0%)"), "{said}");
+    for machine in [0, 1] {
+        for reason in ["tx_too_long", "tx_shape", "rx_too_long", "rx_shape"] {
+            assert_eq!(machines.counts(machine, reason), 0, "{reason}");
+        }
+        let host = machine + 1;
+        let counters = machines.on(
+            machine,
+            &format!("ip netns exec h{host} cat /proc/net/snmp"),
+        );
+        assert!(counters.contains("InCsumErrors"), "{counters}");
+        assert_eq!(wrong_checksums(&counters), 0, "{counters}");
+        let outer = machines.on(machine, "cat /proc/net/snmp");
+        assert_eq!(wrong_checksums(&outer), 0, "{outer}");
+    }
+
+    machines.block(host2);
+    machines.on(0, "ip -n h1 link set eth0 mtu 1500");
+    let ping = |bytes: usize| {
+        let ping = format!("ip netns exec h1 ping -c 2 -i 0.2 -W 1 -M do -s {bytes} 10.0.0.2");
+        machines.tries(0, &ping).1
+    };
+    assert!(ping(1422), "what fits passes");
+    assert!(!ping(1423), "a byte more does not");
+    assert_eq!(machines.counts(0, "tx_too_long"), 2);
+    machines.block(jumbo);
+    let said = machines.block(host1);
+    assert!(said.contains(" 0% packet loss"), "{said}");
+    assert_eq!(machines.counts(0, "tx_too_long"), 2);
+}
