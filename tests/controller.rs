@@ -1,5 +1,7 @@
 //! A controller that runs in this process and records what it receives.
 
+use std::net::UdpSocket;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -8,12 +10,15 @@ use std::time::Duration;
 use bofuss_channel::{Event, Hub, Origin, PassiveAddress, Sender, Settings, Tls};
 use bofuss_oflib::Message;
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::message::{ControllerRole, Empty, Role};
-use bofuss_tests::until;
+use bofuss_oflib::message::{ControllerRole, Empty, FlowMod, FlowModCommand, Role};
+use bofuss_oflib::text::parse_flow;
+use bofuss_tests::{Lab, ip, ok, program, until};
 use tokio::sync::mpsc;
 
 /// The UDP port of the numbered packets.
 pub const UDP_PORT: u16 = 7777;
+/// The time between two numbered packets.
+const PACE: Duration = Duration::from_micros(700);
 
 /// The messages that one controller received, in order.
 #[derive(Default)]
@@ -186,4 +191,31 @@ fn number(frame: &[u8]) -> Option<u32> {
         && frame.get(36..38)? == UDP_PORT.to_be_bytes();
     let number = frame.get(42..46).filter(|_| is_ours)?;
     Some(u32::from_be_bytes(number.try_into().unwrap()))
+}
+
+/// The message that changes an entry, from its text.
+pub fn flow(text: &str, command: FlowModCommand) -> FlowMod {
+    parse_flow(text, command, &bofuss_oflib::Catalogue::default()).unwrap()
+}
+
+/// Sends numbered packets of `bytes` payload from host 1 until `end`. Returns how many.
+pub fn load(lab: &Lab, bytes: usize, end: &AtomicBool) -> u32 {
+    lab.host(1, || {
+        ip("neigh replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev eth0");
+        let socket = UdpSocket::bind("10.0.0.1:0").unwrap();
+        let mut count = 0u32;
+        let mut payload = vec![0; bytes];
+        while !end.load(SeqCst) {
+            payload[..4].copy_from_slice(&count.to_be_bytes());
+            socket.send_to(&payload, ("10.0.0.2", UDP_PORT)).unwrap();
+            count += 1;
+            thread::sleep(PACE);
+        }
+        count
+    })
+}
+
+/// The switch's list of its connections.
+pub fn connections(lab: &Lab) -> String {
+    ok(Command::new(program("bofuss")).args(["ctl", &lab.name, "controllers"]))
 }

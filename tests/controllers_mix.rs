@@ -1,7 +1,6 @@
 //! Three controllers, by TCP, TLS and a unix socket, whose roles change while packets come.
 #![allow(clippy::unwrap_used)]
 
-use std::net::UdpSocket;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -10,43 +9,19 @@ use std::time::{Duration, Instant};
 use bofuss_channel::{Tls, TlsFiles};
 use bofuss_oflib::message::flow_mod::FlowModFlags;
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::message::{AsyncConfig, ControllerRole, Empty, FlowMod, FlowModCommand, PortMod};
-use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::message::{AsyncConfig, ControllerRole, Empty, FlowModCommand, PortMod};
 use bofuss_oflib::{Mac, Message, PortNo};
-use bofuss_tests::{Lab, have, ip, ok, program, until};
+use bofuss_tests::{Lab, have, ok, until};
 
 mod controller;
 mod pki;
 
-use controller::{Controller, UDP_PORT};
+use controller::{Controller, connections, flow, load};
 use pki::Pki;
 
 /// The addresses on which two of the three listen, and those to which the switch connects.
 const TCP: (&str, &str) = ("ptcp:16681", "tcp:127.0.0.1:16681");
 const SSL: (&str, &str) = ("pssl:16682", "ssl:127.0.0.1:16682");
-/// The time between two numbered packets.
-const PACE: Duration = Duration::from_micros(700);
-
-fn flow(text: &str, command: FlowModCommand) -> FlowMod {
-    parse_flow(text, command, &bofuss_oflib::Catalogue::default()).unwrap()
-}
-
-/// Sends numbered packets of `bytes` payload from host 1 until `end`. Returns how many.
-fn load(lab: &Lab, bytes: usize, end: &AtomicBool) -> u32 {
-    lab.host(1, || {
-        ip("neigh replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev eth0");
-        let socket = UdpSocket::bind("10.0.0.1:0").unwrap();
-        let mut count = 0u32;
-        let mut payload = vec![0; bytes];
-        while !end.load(SeqCst) {
-            payload[..4].copy_from_slice(&count.to_be_bytes());
-            socket.send_to(&payload, ("10.0.0.2", UDP_PORT)).unwrap();
-            count += 1;
-            thread::sleep(PACE);
-        }
-        count
-    })
-}
 
 /// Makes the switch send every packet to the controllers.
 fn ask_for_packets(controller: &Controller) {
@@ -355,9 +330,4 @@ fn hw_addr(lab: &Lab) -> Mac {
         *byte = u8::from_str_radix(digits, 16).unwrap();
     }
     Mac(bytes)
-}
-
-/// The switch's list of its connections.
-fn connections(lab: &Lab) -> String {
-    ok(Command::new(program("bofuss")).args(["ctl", &lab.name, "controllers"]))
 }
