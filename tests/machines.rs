@@ -10,13 +10,10 @@ use bofuss_tests::{have, ip, printed, program, run, until};
 const PAGE: &str = include_str!("../docs/several-machines.md");
 const TOOLS: &[&str] = &["ip", "ping", "iperf3"];
 
-/// The blocks of commands of the page: where each is typed, and what.
+/// The blocks of commands of the page that say where they are typed: where, and what.
 fn blocks() -> Vec<(&'static str, &'static str)> {
     let fenced = PAGE.split("\n```").skip(1).step_by(2);
-    let blocks = fenced.map(|block| {
-        let block = block.strip_prefix("\n# on ").unwrap();
-        block.split_once('\n').unwrap()
-    });
+    let blocks = fenced.filter_map(|block| block.strip_prefix("\n# on ")?.split_once('\n'));
     blocks.collect()
 }
 

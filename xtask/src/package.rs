@@ -49,5 +49,19 @@ mod tests {
     fn the_version_is_the_same_wherever_it_stands() {
         let citation = include_str!("../../CITATION.cff");
         assert!(citation.contains(&format!("\nversion: {VERSION}\n")));
+        let topology = include_str!("../../contrib/containerlab/ring.clab.yml");
+        assert_eq!(
+            topology
+                .matches(&format!("image: bofuss:{VERSION}\n"))
+                .count(),
+            3
+        );
+        for text in [
+            topology,
+            include_str!("../../contrib/kathara/lab.conf"),
+            include_str!("../../docs/several-machines.md"),
+        ] {
+            assert!(text.contains(&format!(" bofuss-{VERSION}-")), "{text}");
+        }
     }
 }
