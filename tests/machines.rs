@@ -1,5 +1,5 @@
-//! Two machines whose switches are joined by a tunnel of the kernel, by the commands of
-//! docs/several-machines.md. Network namespaces take the place of the machines.
+//! Machines whose switches are joined by tunnels of the kernel, as in docs/several-machines.md.
+//! Network namespaces take the place of the machines.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
@@ -17,29 +17,53 @@ fn blocks() -> Vec<(&'static str, &'static str)> {
     blocks.collect()
 }
 
-/// Two networks with a cable, which is `lan0` in both.
-struct Machines([NetNs; 2]);
+/// Networks in place of machines, whose interface `lan0` leads to all others.
+struct Machines(Vec<NetNs>);
+
+/// A network by a path, for `ip`.
+fn path(network: &NetNs) -> String {
+    use std::os::fd::{AsFd, AsRawFd};
+    let descriptor = network.as_fd().as_raw_fd();
+    format!("/proc/{}/fd/{descriptor}", std::process::id())
+}
 
 impl Machines {
-    fn new() -> Self {
-        let machines = [(); 2].map(|()| NetNs::new().unwrap());
-        let there = |machine: &NetNs| {
-            use std::os::fd::{AsFd, AsRawFd};
-            let descriptor = machine.as_fd().as_raw_fd();
-            format!("/proc/{}/fd/{descriptor}", std::process::id())
-        };
-        let [first, second] = machines.each_ref().map(there);
+    /// Two with a cable. They are 192.0.2.1 and 192.0.2.2.
+    fn two() -> Self {
+        let machines = Self((0..2).map(|_| NetNs::new().unwrap()).collect());
+        let [first, second] = [0, 1].map(|i| path(&machines.0[i]));
         let cable = "type veth peer name lan0 netns";
         ip(&format!("link add lan0 netns {first} {cable} {second}"));
-        for (machine, number) in machines.iter().zip(1..) {
-            let up = || {
-                ip("link set lo up");
-                ip(&format!("address add 192.0.2.{number}/24 dev lan0"));
-                ip("link set lan0 up");
-            };
-            machine.run(up).unwrap();
+        machines.up("192.0.2.{}/24");
+        machines
+    }
+
+    /// Three at a bridge of the kernel, which the last network is. They are fd00::1 to fd00::3.
+    fn three() -> Self {
+        let machines = Self((0..4).map(|_| NetNs::new().unwrap()).collect());
+        let bridge = path(&machines.0[3]);
+        machines.on(3, "ip link add br0 type bridge\nip link set br0 up");
+        for (network, number) in machines.0[..3].iter().zip(1..) {
+            let end = path(network);
+            ip(&format!(
+                "link add lan0 netns {end} type veth peer name b{number} netns {bridge}"
+            ));
+            machines.on(3, &format!("ip link set b{number} master br0 up"));
         }
-        Self(machines)
+        machines.up("fd00::{}/64 nodad");
+        machines
+    }
+
+    /// Gives each `lan0` an address with its number.
+    fn up(&self, address: &str) {
+        for (number, network) in (1..).zip(&self.0) {
+            let address = address.replace("{}", &i32::to_string(&number));
+            let script = format!("ip link set lo up\nip address add {address} dev lan0");
+            if network.run(|| ip("link")).unwrap().contains("lan0") {
+                self.on(number as usize - 1, &script);
+                self.on(number as usize - 1, "ip link set lan0 up");
+            }
+        }
     }
 
     /// Runs commands on a machine. Returns what they print, and whether all succeed.
@@ -86,7 +110,7 @@ impl Machines {
 
 impl Drop for Machines {
     fn drop(&mut self) {
-        for machine in [0, 1] {
+        for machine in 0..self.0.len() {
             let number = machine + 1;
             let _ = self.tries(machine, &format!("bofuss ctl s{number} shutdown"));
             let _ = self.tries(machine, &format!("ip netns delete h{number}"));
@@ -110,7 +134,7 @@ fn two_machines_are_one_network_by_the_commands_of_the_page() {
     if !have(TOOLS) {
         return;
     }
-    let machines = Machines::new();
+    let machines = Machines::two();
     let [first, second, ping, server, client, jumbo, host2, host1] = blocks()[..] else {
         panic!("the page has other blocks than the test knows");
     };
@@ -135,6 +159,13 @@ fn two_machines_are_one_network_by_the_commands_of_the_page() {
     assert!(
         received.contains(" MBytes ") || received.contains(" GBytes "),
         "{said}"
+    );
+    let below = machines.on(0, "bofuss ctl s1 accelerator");
+    let forwarded = below.lines().find_map(|line| line.strip_prefix("packets "));
+    let forwarded = forwarded.map(|count| count.parse::<u64>().unwrap());
+    assert!(
+        !below.starts_with("on\n") || forwarded > Some(1000),
+        "{below}"
     );
     // UDP and the other direction.
     machines.on(1, "ip netns exec h2 iperf3 --server --one-off --daemon");
@@ -169,4 +200,69 @@ fn two_machines_are_one_network_by_the_commands_of_the_page() {
     let said = machines.block(host1);
     assert!(said.contains(" 0% packet loss"), "{said}");
     assert_eq!(machines.counts(0, "tx_too_long"), 2);
+}
+
+#[test]
+fn three_machines_with_a_tunnel_between_each_two_are_one_network_by_arp_path() {
+    if !have(TOOLS) {
+        return;
+    }
+    let machines = Machines::three();
+    for machine in 0..3 {
+        let (me, next, last) = (machine + 1, (machine + 1) % 3 + 1, (machine + 2) % 3 + 1);
+        let mut script = String::new();
+        for peer in [next, last] {
+            let id = 10 * me.min(peer) + me.max(peer);
+            let ends = format!("local fd00::{me} remote fd00::{peer}");
+            script += &format!("ip link add vx{peer} type vxlan id {id} {ends} dstport 4789\n");
+            script += &format!("ip link set vx{peer} mtu 1430 up\n");
+        }
+        let ports = format!("--port p1 --port vx{next} --port vx{last}");
+        script += &format!(
+            "ip netns add h{me}
+            ip link add p1 type veth peer name eth0 netns h{me}
+            ip link set p1 up
+            ip -n h{me} address add 10.0.0.{me}/24 dev eth0
+            ip -n h{me} link set eth0 mtu 1430 up
+            bofuss run --name s{me} --fail-mode arp-path --accelerate off {ports} &"
+        );
+        machines.on(machine, &script);
+    }
+    for machine in 0..3 {
+        for other in (1..=3).filter(|other| *other != machine + 1) {
+            let from = machine + 1;
+            let ping = format!("ip netns exec h{from} ping -c 1 -W 1 -M do -s 1402 10.0.0.{other}");
+            until("each reaches each", || machines.tries(machine, &ping).1);
+        }
+    }
+    machines.on(1, "ip netns exec h2 iperf3 --server --one-off --daemon");
+    let said = machines.on(0, "ip netns exec h1 iperf3 --client 10.0.0.2 --time 1");
+    let received = said
+        .lines()
+        .find(|line| line.ends_with("receiver"))
+        .unwrap();
+    assert!(
+        received.contains(" MBytes ") || received.contains(" GBytes "),
+        "{said}"
+    );
+    for machine in 0..3 {
+        let host = machine + 1;
+        let counters = machines.on(
+            machine,
+            &format!("ip netns exec h{host} cat /proc/net/snmp"),
+        );
+        assert_eq!(wrong_checksums(&counters), 0, "{counters}");
+    }
+    let idle = || machines.on(2, "bofuss ctl s3 ports");
+    let before = idle();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let frames = |text: &str| -> u64 {
+        let counts = text.split("rx_packets=").skip(1);
+        let counts = counts.map(|rest| rest.split(' ').next().unwrap().parse::<u64>().unwrap());
+        counts.sum()
+    };
+    assert!(
+        frames(&idle()) - frames(&before) < 50,
+        "nothing circles: {before}"
+    );
 }
