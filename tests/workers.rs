@@ -311,6 +311,29 @@ fn workers_of_a_switch_that_is_locked_down_have_no_rights_either() {
 }
 
 #[test]
+fn a_trace_ends_with_its_requester() {
+    let Some(lab) = lab(2, "2", &[]) else {
+        return;
+    };
+    lab.asks(&["add-flow", "in_port=1,actions=output:2"]);
+    let mut trace = Command::new(program("bofuss"));
+    trace.args(["ctl", &lab.name, "trace-next", "in_port=2,tcp"]);
+    trace.stdout(Stdio::null()).stderr(Stdio::null());
+    for is_killed in [true, false] {
+        let mut requester = Process::start(&mut trace);
+        until("the trace waits", || standing(&lab)["dispatch"] == "one");
+        is_for_one(&lab, Some("a trace waits for its packet"));
+        if is_killed {
+            requester.0.kill().unwrap();
+        } else {
+            // No packet comes: it gives up by itself.
+            assert!(!requester.0.wait().unwrap().success());
+        }
+        until("nothing waits", || standing(&lab)["dispatch"] == "flows");
+    }
+}
+
+#[test]
 fn what_several_workers_cannot_do_is_refused_at_the_start() {
     let refusals: [(&[&str], &str); 4] = [
         (&["--workers", "0"], "--workers: write auto, or 1 to 64"),

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bofuss_channel::{Newcomer, Newcomers};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::dataplane::Answer;
 use crate::error::Result;
@@ -29,6 +30,10 @@ const MAX_CONCURRENT_COMMANDS: usize = 16;
 
 /// The command whose connection stays open.
 const ATTACH: &str = "attach";
+/// The command that waits for a packet, unless its peer leaves.
+const TRACE_NEXT: &str = "trace-next";
+/// How often such a peer is looked after.
+const LEAVING_INTERVAL: Duration = Duration::from_millis(500);
 /// The line that the switch gets when that connection closes; it is no command that a peer can
 /// send.
 const DETACH: &str = "detach";
@@ -183,7 +188,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "explain what happens to a packet: HEX, IN_PORT HEX, or in_port=1,tcp,tcp_dst=80",
     ),
     (
-        "trace-next",
+        TRACE_NEXT,
         "[--json] [--names] FLOW",
         "the same for the next packet that matches: in_port=1,tcp",
     ),
@@ -322,7 +327,13 @@ async fn serve(
     };
     let (line, _place) = entered?;
     let (name, answer) = match parse(&line.bytes) {
-        Ok((name, argument)) => (name, ask(&queue, name, argument, line.file).await),
+        Ok((name, argument)) => {
+            let answer = tokio::select! {
+                answer = ask(&queue, name, argument, line.file) => answer,
+                () = left(&stream), if name == TRACE_NEXT => return Ok(()),
+            };
+            (name, answer)
+        }
         Err(error) => ("", Err(error)),
     };
     let lasts = name == ATTACH && answer.is_ok();
@@ -338,6 +349,18 @@ async fn serve(
     }
     written??;
     stream.shutdown().await
+}
+
+/// Waits until the peer has closed its connection: one that only writes nothing more is there.
+async fn left(stream: &UnixStream) {
+    let mut is_there = true;
+    while is_there {
+        sleep(LEAVING_INTERVAL).await;
+        // That it is closed is always reported.
+        let mut polled = [PollFd::new(stream, PollFlags::empty())];
+        let found = poll(&mut polled, Some(&Timespec::default()));
+        is_there = found.is_ok() && !polled[0].revents().contains(PollFlags::HUP);
+    }
 }
 
 /// A command as it was received.

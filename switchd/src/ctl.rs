@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -105,13 +106,36 @@ pub fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
     }
 }
 
-/// Writes a file with the caller's rights: all of it, or the old one stays.
+/// Writes a file with the caller's rights: all of it, or the old one stays, whose owner and
+/// mode the new one gets. Links are followed.
 ///
-/// Errors: the file's, with its name.
+/// Errors: the file's, with its name; it is there and no regular file.
 fn save(path: &Path, text: &str) -> Result<()> {
-    let part = path.with_added_extension("part");
-    let saved = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
-    saved.map_err(context(path.display()))
+    let failed = context(path.display());
+    let before = match fs::metadata(path) {
+        Ok(before) if !before.is_file() => {
+            let why = "it is no regular file: 'bofuss ctl config' prints the configuration";
+            return Err(format!("{}: {why}", path.display()).into());
+        }
+        before => before.ok(),
+    };
+    let target = match &before {
+        Some(_) => fs::canonicalize(path).map_err(&failed)?,
+        None => path.into(),
+    };
+    let part = target.with_added_extension("part");
+    // What an interrupted one left, or a link of somebody else.
+    let _ = fs::remove_file(&part);
+    let write = || {
+        File::create_new(&part)?.write_all(text.as_bytes())?;
+        if let Some(before) = &before {
+            // Only root may give a file away.
+            let _ = chown(&part, Some(before.uid()), Some(before.gid()));
+            fs::set_permissions(&part, before.permissions())?;
+        }
+        fs::rename(&part, &target)
+    };
+    write().map_err(&failed)
 }
 
 /// The file of a capture. It is opened with the caller's rights, because a switch that is locked

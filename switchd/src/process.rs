@@ -266,17 +266,7 @@ impl Process {
             "shutdown" => Ok(String::new()),
             "trace-next" => {
                 let queue = self.switches[at].queue.clone();
-                tokio::spawn(async move {
-                    let answer = timeout(
-                        TRACE_NEXT_TIMEOUT,
-                        queue.ask(Operation::TraceNext(argument)),
-                    )
-                    .await;
-                    let seconds = TRACE_NEXT_TIMEOUT.as_secs();
-                    let _ = reply.send(answer.unwrap_or_else(|_| {
-                        Err(format!("no such packet arrived within {seconds} s").into())
-                    }));
-                });
+                tokio::spawn(trace_next(queue, argument, reply));
                 return;
             }
             "flows" | "groups" | "meters" | "paths" => {
@@ -311,6 +301,30 @@ impl Process {
             None => answer,
         }
     }
+}
+
+/// Traces the next packet that matches, unless the requester leaves or none comes in time; then the
+/// switch waits for it no more.
+async fn trace_next(
+    queue: DataPlaneQueue,
+    argument: String,
+    mut reply: oneshot::Sender<Result<String>>,
+) {
+    let traced = timeout(
+        TRACE_NEXT_TIMEOUT,
+        queue.ask(Operation::TraceNext(argument)),
+    );
+    let answer = tokio::select! {
+        answer = traced => answer.ok(),
+        () = reply.closed() => None,
+    };
+    if answer.is_none() {
+        let _ = queue.ask(Operation::ForgetTraces).await;
+    }
+    let seconds = TRACE_NEXT_TIMEOUT.as_secs();
+    let none = || Err(format!("no such packet arrived within {seconds} s").into());
+    // The requester may be gone.
+    let _ = reply.send(answer.unwrap_or_else(none));
 }
 
 /// Waits until one of the switches ends. Returns its place among them and its result.

@@ -70,6 +70,8 @@ pub enum Operation {
     EndCapture(String),
     /// Trace the next packet that matches: `[--json] [--names] MATCH`.
     TraceNext(String),
+    /// Trace it no more for requesters that are gone.
+    ForgetTraces,
     /// Take over this configuration: report on the first channel when it can be done, and do it
     /// when the second says so. If that is closed instead, nothing has changed.
     Reconfigure(Box<Config>, oneshot::Sender<()>, oneshot::Receiver<()>),
@@ -101,7 +103,8 @@ impl Operation {
             | Self::Mirror(_)
             | Self::Captures
             | Self::EndCapture(_)
-            | Self::TraceNext(_) => false,
+            | Self::TraceNext(_)
+            | Self::ForgetTraces => false,
         }
     }
 }
@@ -162,6 +165,10 @@ impl DataPlane {
             Operation::EndCapture(name) => copiers::end(self.live.io_mut(), &name),
             Operation::TraceNext(flow) => {
                 return self.live.trace_next_packet(&flow, command.reply);
+            }
+            Operation::ForgetTraces => {
+                self.live.forget_traces();
+                Ok(String::new())
             }
             Operation::Reconfigure(config, ready, go) => self.reconfigure(*config, ready, go),
             Operation::SetControllers(controllers, fail_mode, is_configured) => {

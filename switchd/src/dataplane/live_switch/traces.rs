@@ -88,8 +88,8 @@ impl LiveSwitch {
         reply: oneshot::Sender<Result<String>>,
     ) {
         let (format, flow) = TraceFormat::read(argument);
+        self.forget_traces();
         let pending = &mut self.traces.0;
-        pending.retain(|trace| !trace.reply.is_closed());
         let refused = match parse_match(flow, &named(&self.switch)) {
             Err(error) => error.to_string(),
             Ok(_) if pending.len() >= MAX_PENDING_TRACES => {
@@ -106,6 +106,11 @@ impl LiveSwitch {
         };
         // The requester may be gone.
         let _ = reply.send(Err(refused.into()));
+    }
+
+    /// Forgets requests whose requesters are gone.
+    pub(in crate::dataplane) fn forget_traces(&mut self) {
+        self.traces.0.retain(|trace| !trace.reply.is_closed());
     }
 
     /// Traces the frames that requests wait for, before they go through the switch.
