@@ -416,6 +416,7 @@ fn ports_whose_frames_the_host_receives_as_well_are_not_accelerated() {
     }
     ip("link add own1 type veth peer name own2");
     ip("address add 10.77.0.1/24 dev own1");
+    ip("link add own4 type veth peer name own5");
     let more = [
         "--take-over",
         "--accelerate",
@@ -424,6 +425,8 @@ fn ports_whose_frames_the_host_receives_as_well_are_not_accelerated() {
         "own1",
         "--port",
         "tap:own3",
+        "--port",
+        "own4",
     ];
     let lab = Lab::new(1, &more);
     let text = standing(&lab);
@@ -436,7 +439,15 @@ fn ports_whose_frames_the_host_receives_as_well_are_not_accelerated() {
         "{text}"
     );
     assert!(text.contains("port 3 on"), "{text}");
+    for (change, wanted) in [
+        ("add", "port 3 off: it has got an address"),
+        ("delete", "port 3 on"),
+    ] {
+        ip(&format!("address {change} 10.77.1.1/24 dev own4"));
+        until(wanted, || standing(&lab).contains(wanted));
+    }
     ip("link delete own1");
+    ip("link delete own4");
 }
 
 #[test]

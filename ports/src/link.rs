@@ -152,15 +152,9 @@ impl Link {
     pub fn addresses(&self) -> io::Result<Vec<IpAddr>> {
         let mut found = Vec::new();
         dump(libc::RTM_GETADDR, &[0; ADDRESS_HEADER_BYTES], |body| {
-            if u32_at(body, 4) != self.index {
-                return;
-            }
-            let attributes = attributes(body.get(ADDRESS_HEADER_BYTES..).unwrap_or_default());
-            // The local address comes beside the peer's on point-to-point links.
-            let value = attributes
-                .filter(|row| [libc::IFA_ADDRESS, libc::IFA_LOCAL].contains(&row.0))
-                .max_by_key(|row| row.0);
-            found.extend(value.and_then(|row| address(row.1)));
+            let address = interface_address(body);
+            let own = address.filter(|(index, _)| *index == self.index);
+            found.extend(own.map(|(_, address)| address));
         })?;
         Ok(found)
     }
@@ -288,6 +282,17 @@ pub(crate) fn set_lro(name: &str, on: bool) -> io::Result<()> {
         flags & !ETHTOOL_FLAG_LRO
     };
     sys::ethtool(name, &[ETHTOOL_SET_FLAGS, new]).map(drop)
+}
+
+/// The number of the interface in a message about an address, and the address; none if that is
+/// link-local of IPv6, which every interface gives itself.
+pub(crate) fn interface_address(body: &[u8]) -> Option<(u32, IpAddr)> {
+    let attributes = attributes(body.get(ADDRESS_HEADER_BYTES..)?);
+    // The local address comes beside the peer's on point-to-point links.
+    let value = attributes
+        .filter(|row| [libc::IFA_ADDRESS, libc::IFA_LOCAL].contains(&row.0))
+        .max_by_key(|row| row.0);
+    Some((u32_at(body, 4), address(value?.1)?))
 }
 
 /// An address attribute's value, unless it is link-local by IPv6's rule.

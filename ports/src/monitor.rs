@@ -4,16 +4,22 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{self, Read},
+    net::IpAddr,
     os::fd::{AsFd, BorrowedFd},
 };
 
 use crate::{
     Link,
+    link::interface_address,
     netlink::{self, BUFFER_BYTES},
 };
 
 /// A dump that names no interface in particular.
 const EVERY_LINK: [u8; 16] = [0; 16];
+
+/// What the kernel tells of: interfaces and their addresses.
+const GROUPS: u32 =
+    (libc::RTMGRP_LINK | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP_IPV6_IFADDR) as u32;
 
 /// Something happened to an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +30,15 @@ pub enum LinkEvent {
     Changed(Link),
     /// It has gone, for good or to another namespace; what it last was.
     Gone(Link),
+    /// It has got an IP address, or lost one, that is not link-local of IPv6.
+    Address {
+        /// The number of the interface.
+        index: u32,
+        /// The address.
+        address: IpAddr,
+        /// True if it has it now.
+        is_there: bool,
+    },
 }
 
 /// Watches the interfaces of the network namespace it was opened in.
@@ -47,7 +62,7 @@ impl LinkMonitor {
     /// Opens a monitor; the first [`LinkMonitor::poll`] reports every interface as new.
     pub fn open() -> io::Result<Self> {
         let mut monitor = Self {
-            socket: netlink::open(libc::RTMGRP_LINK as u32)?,
+            socket: netlink::open(GROUPS)?,
             buffer: vec![0; BUFFER_BYTES].into(),
             known: BTreeMap::new(),
             dump: 0,
@@ -105,6 +120,15 @@ impl LinkMonitor {
                 let dump = self.dump;
                 let gone = self.known.extract_if(.., |_, entry| entry.1 != dump);
                 events.extend(gone.map(|(_, entry)| LinkEvent::Gone(entry.0)));
+                continue;
+            }
+            if [libc::RTM_NEWADDR, libc::RTM_DELADDR].contains(&message.kind) {
+                let changed = interface_address(message.body);
+                events.extend(changed.map(|(index, address)| LinkEvent::Address {
+                    index,
+                    address,
+                    is_there: message.kind == libc::RTM_NEWADDR,
+                }));
                 continue;
             }
             let Some(link) = Link::parse(message.body) else {

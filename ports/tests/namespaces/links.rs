@@ -137,13 +137,16 @@ fn the_monitor_reports_coming_changing_and_going() {
         assert_eq!(first.len(), Link::all().expect("they are there").len());
         assert_eq!(monitor.poll().expect("it works"), [], "nothing happened");
 
-        ip("addr add 192.0.2.7/24 dev s1");
-        ip("addr del 192.0.2.7/24 dev s1");
-        assert_eq!(
-            monitor.poll().expect("it works"),
-            [],
-            "addresses are not links"
-        );
+        let index = Link::by_name("s1").expect("it is there").index;
+        for (change, is_there) in [("add", true), ("del", false)] {
+            ip(&format!("addr {change} 192.0.2.7/24 dev s1"));
+            let event = LinkEvent::Address {
+                index,
+                address: [192, 0, 2, 7].into(),
+                is_there,
+            };
+            assert_eq!(monitor.poll().expect("it works"), [event]);
+        }
 
         ip("link set s1 mtu 9000");
         await_event(

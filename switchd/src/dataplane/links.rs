@@ -11,6 +11,11 @@ impl DataPlane {
         for event in self.monitor.poll()? {
             match event {
                 LinkEvent::New(link) | LinkEvent::Changed(link) => self.follow_link(&link),
+                LinkEvent::Address {
+                    index,
+                    address,
+                    is_there,
+                } => self.live.follow_address((index, address), is_there),
                 LinkEvent::Gone(link) => {
                     if let Some(number) = self.live.io().ports.with_index(link.index) {
                         self.live.lose_port(number);

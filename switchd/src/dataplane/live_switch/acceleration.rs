@@ -1,8 +1,9 @@
 //! What forwards frames of known flows below the switch: begun, kept in step with ports and
 //! captures, and shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::IpAddr;
 
 use bofuss_accel::{FlowBelow, InKernel, Interface, Standing};
 use bofuss_datapath::Time;
@@ -22,6 +23,8 @@ const MOST_SHOWN: usize = 256;
 
 /// Why a port is not accelerated of which an export sees all frames.
 const EXPORTED: &str = "sFlow or IPFIX see its frames";
+/// Why one is not whose interface has got an address.
+const ADDRESSED: &str = "it has got an address, so the host's stack receives its frames, too";
 
 /// What forwards frames below the switch.
 pub struct Acceleration {
@@ -33,6 +36,8 @@ pub struct Acceleration {
     refused: BTreeMap<PortNo, String>,
     /// Why it is paused.
     paused: Option<&'static str>,
+    /// The addresses that interfaces have got since the switch began, by their numbers.
+    addresses: BTreeSet<(u32, IpAddr)>,
 }
 
 impl Acceleration {
@@ -43,6 +48,7 @@ impl Acceleration {
             is_required: false,
             refused: BTreeMap::new(),
             paused: None,
+            addresses: BTreeSet::new(),
         }
     }
 
@@ -260,16 +266,32 @@ impl LiveSwitch {
         }
     }
 
+    /// Notes that an interface has got an address, whose frames are for the host, too, or lost it.
+    pub(in crate::dataplane) fn follow_address(&mut self, address: (u32, IpAddr), is_there: bool) {
+        let known = &mut self.acceleration.addresses;
+        if is_there {
+            known.insert(address);
+        } else {
+            known.remove(&address);
+        }
+        self.accelerate_ports();
+    }
+
     /// Accelerates the ports that there are, with their interfaces as they are now.
     pub(super) fn accelerate_ports(&mut self) {
         let Ok(kernel) = self.acceleration.kernel.clone() else {
             return;
         };
         let mut wanted = BTreeMap::new();
+        let mut unwanted = BTreeMap::new();
         for port in self.io.ports.all() {
-            if let Some(link) = port.link()
-                && !self.io.ports.is_exported(port.number)
-            {
+            let Some(link) = port.link() else { continue };
+            let addresses = &mut self.acceleration.addresses.iter();
+            if self.io.ports.is_exported(port.number) {
+                unwanted.insert(port.number, EXPORTED.into());
+            } else if addresses.any(|(index, _)| *index == link.index) {
+                unwanted.insert(port.number, ADDRESSED.into());
+            } else {
                 wanted.insert(port.number, interface(link));
             }
         }
@@ -288,15 +310,11 @@ impl LiveSwitch {
                 kernel.remove_port(number);
             }
         }
-        self.acceleration
-            .refused
-            .retain(|number, why| wanted.contains_key(number) && why != EXPORTED);
-        for port in self.io.ports.all() {
-            if port.link().is_some() && self.io.ports.is_exported(port.number) {
-                let why = EXPORTED.into();
-                self.acceleration.refused.insert(port.number, why);
-            }
-        }
+        let refused = &mut self.acceleration.refused;
+        refused.retain(|number, why| {
+            wanted.contains_key(number) && why != EXPORTED && why != ADDRESSED
+        });
+        refused.append(&mut unwanted);
         for (number, interface) in wanted {
             if kernel.has_port(number, &interface)
                 || self.acceleration.refused.contains_key(&number)
