@@ -22,7 +22,8 @@ pub struct Options {
     /// one that is free].
     #[arg(long)]
     pub name: Option<String>,
-    /// Datapath id, 64 bits, as 0x1 or 000000000001 [default: the first port's address].
+    /// Datapath id, 64 bits, as 0x1 or 000000000001 [default: the first port's address, or
+    /// 1 if it starts without ports].
     #[arg(long, value_name = "ID")]
     pub dpid: Option<String>,
     /// A port: [NUMBER=]INTERFACE, tap:NAME, tun:NAME, pcap:IN[,OUT]; NUMBER may be `local`. Repeat
