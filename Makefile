@@ -87,7 +87,8 @@ install: build ## install into DESTDIR and PREFIX (/usr/local), manual pages and
 	install -m 755 $(PROGRAMS:%=$(BUILT)/%) "$(DESTDIR)$(PREFIX)/bin"
 	for name in $(LINKS); do ln -sf bofuss "$(DESTDIR)$(PREFIX)/bin/$$name"; done
 	install -D -m 644 -t $(SHARE)/bofuss contrib/*.py contrib/wireshark/*.lua
-	install -D -m 644 -t $(SHARE)/bofuss/prometheus contrib/prometheus/*
+	for name in prometheus containerlab kathara; do \
+	  install -D -m 644 -t $(SHARE)/bofuss/$$name contrib/$$name/*.* || exit; done
 	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/include" capi/include/bofuss.h
 	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/lib" $(BUILT)/libbofuss.a
 	install -D -m 755 $(BUILT)/libbofuss.so "$(DESTDIR)$(PREFIX)/lib/libbofuss.so.$(VERSION)"

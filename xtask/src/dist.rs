@@ -21,7 +21,9 @@ for name in bofuss dpctl ofmeter; do install -D -t "$usr/bin" "$programs/$name";
 for name in ofdatapath ofprotocol; do ln -s bofuss "$usr/bin/$name"; done
 put() { install -D -m 644 -t "$usr/$1" "$2"; }
 for file in contrib/*.py contrib/wireshark/*.lua; do put share/bofuss "$file"; done
-for file in contrib/prometheus/*; do put share/bofuss/prometheus "$file"; done
+for folder in prometheus containerlab kathara; do
+    for file in contrib/$folder/*.*; do put "share/bofuss/$folder" "$file"; done
+done
 (cd examples && find . -name '*.py' -o -name '*.md' -o -name '*.toml') | while read -r file; do
     install -D -m 644 "examples/$file" "$usr/share/bofuss/examples/$file"
 done
