@@ -133,6 +133,19 @@ fn arrivals(socket: &UdpSocket, end: &AtomicBool) -> Vec<u32> {
     }
 }
 
+/// The datagrams that found the socket of this network full.
+fn unread() -> u32 {
+    // `/proc/net` would be that of the process, not of this thread.
+    let counters = std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
+    let lines: Vec<&str> = counters
+        .lines()
+        .filter(|line| line.starts_with("Udp: "))
+        .collect();
+    let mut columns = lines[0].split(' ').zip(lines[1].split(' '));
+    let full = columns.find(|(name, _)| *name == "RcvbufErrors");
+    full.unwrap().1.parse().unwrap()
+}
+
 #[test]
 fn a_known_flow_loses_no_packet_and_roles_follow_when_any_of_three_controllers_is_lost() {
     if !have(&["ip"]) {
@@ -180,8 +193,9 @@ fn a_known_flow_loses_no_packet_and_roles_follow_when_any_of_three_controllers_i
         (sent, arrive.join().unwrap())
     });
     assert!(sent > 1000, "{sent}");
-    assert!(
-        arrived.into_iter().eq(0..sent),
-        "of {sent} packets each arrives, in order"
-    );
+    // On a busy machine the receiver may read too late, for which the switch cannot be blamed.
+    let unread = lab.host(2, unread);
+    assert!(arrived.windows(2).all(|pair| pair[0] < pair[1]), "in order");
+    let count = arrived.len() as u32;
+    assert_eq!(count + unread, sent, "each arrives; {unread} unread");
 }
