@@ -145,7 +145,7 @@ impl DataPlane {
     /// their switches. Errors: the system's.
     pub fn begin_followers(&mut self, remake: Remake) -> Result<()> {
         let waker = self.poller.set().waker();
-        let begun = self.live.begin_followers(&self.config, remake, &waker);
+        let begun = self.live.workers().begin(&self.config, remake, &waker);
         begun.map_err(context("starting workers"))
     }
 
@@ -159,7 +159,7 @@ impl DataPlane {
     /// Starts the configured exports. Errors: another worker has ended.
     pub fn begin_exports(&mut self) -> Result<()> {
         self.live.set_exports(&self.config.exports);
-        let goes_on = self.live.resume_followers();
+        let goes_on = self.live.workers().resume();
         goes_on.map_err(context("starting exports"))
     }
 
@@ -179,7 +179,7 @@ impl DataPlane {
         let io = DataPlaneIo::new(poller.set().epoll()?, is_locked, catalogue, parts.recorder);
         let bell = Bell::new(poller.set().waker());
         let mut live = LiveSwitch::new(parts.now, parts.switch, parts.pool, io, bell);
-        live.make_followers(&parts.config);
+        live.workers().make(&parts.config);
         Ok(Self {
             live,
             config: parts.config,
@@ -231,7 +231,7 @@ impl DataPlane {
                 return Ok(());
             }
             self.complete_turn(now, next_tick);
-            self.live.resume_followers()?;
+            self.live.workers().resume()?;
         }
     }
 
@@ -269,7 +269,7 @@ impl DataPlane {
     fn wait(&mut self, ready: &mut Vec<epoll::Event>) -> std::io::Result<Option<Time>> {
         let next_tick = self.live.switch().next_tick();
         let others = self.live.next_state().into_iter();
-        let others = others.chain(self.live.followers_tick());
+        let others = others.chain(self.live.io().followers_tick());
         let next_tick = next_tick.into_iter().chain(others).min();
         let mut busy = self.has_work();
         if !busy && let Some(tick) = next_tick {

@@ -154,7 +154,7 @@ impl DataPlane {
                 let lines = |live: &mut LiveSwitch| live.exports().lines();
                 lists::print(&options, &mut self.live, lines, lists::exports)
             }
-            Operation::Workers(options) => self.live.describe_workers(&options),
+            Operation::Workers(options) => self.live.workers().describe(&options),
             Operation::Memory => Ok(describe_memory(self.live.pool())),
             Operation::Trace(packet) => self.live.trace_packet(&packet),
             Operation::Capture(words, file) => {

@@ -90,7 +90,7 @@ impl DataPlane {
     /// Answers a request for the status, and gives other messages to the switch; `head` are the
     /// first bytes.
     fn handle_message(&mut self, now: Time, conn: ConnId, xid: u32, head: &[u8], message: Message) {
-        self.live.stop_followers();
+        self.live.workers().stop();
         let controllers = &self.config.controllers;
         if !status::is_answered(&mut self.live, controllers, (conn, xid), &message) {
             self.note_missing_ports(&message);

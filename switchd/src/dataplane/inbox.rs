@@ -137,7 +137,7 @@ impl DataPlane {
             let Poll::Ready(input) = self.inbox.next_input(waits, &mut context) else {
                 break;
             };
-            self.live.stop_followers();
+            self.live.workers().stop();
             match input {
                 Some(Input::Command(command)) => self.command(command),
                 Some(Input::Collect(add_slice)) => {

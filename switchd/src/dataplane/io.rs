@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Refusal, SwitchIo};
+use bofuss_datapath::Time;
 use bofuss_embed::record::RecordedOutput;
 use bofuss_embed::saved::SAVER;
 use bofuss_frame::Frame;
@@ -83,6 +84,11 @@ impl DataPlaneIo {
     /// The number of threads that forward packets.
     pub fn workers(&self) -> usize {
         1 + self.followers.as_ref().map_or(0, Followers::count)
+    }
+
+    /// When the next timer of the other workers is due.
+    pub fn followers_tick(&self) -> Option<Time> {
+        self.followers.as_ref()?.next_tick()
     }
 
     /// The drivers' counters, and how many frames each full queue dropped, of all workers.

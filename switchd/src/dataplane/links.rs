@@ -28,7 +28,7 @@ impl DataPlane {
 
     fn follow_link(&mut self, link: &bofuss_ports::Link) {
         if let Some((desc, capabilities)) = self.live.io_mut().ports.update_link(link) {
-            self.live.tell_followers_of_link(link);
+            self.live.workers().tell_of_link(link);
             let now = self.live.now();
             self.live.port_changed(now, desc, capabilities);
             return;

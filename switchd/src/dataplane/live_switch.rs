@@ -25,6 +25,7 @@ use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::{ExtValue, Message, PortNo};
 use bofuss_ports::{BATCH_FRAMES, PortError};
+use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
 use super::connection_set::{RemovedPeer, is_local_tool};
@@ -40,6 +41,7 @@ use acceleration::Acceleration;
 use exports::Exports;
 use saving::Saver;
 use traces::PendingTraces;
+use workers::Workers;
 
 pub(super) use ports::make_queue;
 pub(super) use traces::named;
@@ -94,6 +96,27 @@ impl LiveSwitch {
     /// What tells collectors of its traffic.
     pub(super) fn exports(&self) -> &Exports {
         &self.exports
+    }
+
+    /// Its part that works in step with the other workers.
+    pub(super) fn workers(&mut self) -> Workers<'_> {
+        Workers {
+            switch: &mut self.switch,
+            io: &mut self.io,
+            clock: &self.clock,
+            pool: &self.pool,
+            counters: &mut self.counters,
+            traces: &mut self.traces,
+        }
+    }
+
+    /// Registers a request to trace the next packet that matches.
+    pub(super) fn trace_next_packet(
+        &mut self,
+        argument: &str,
+        reply: oneshot::Sender<Result<String>>,
+    ) {
+        self.traces.request(&self.switch, argument, reply);
     }
 
     /// The switch, to be read.
@@ -168,9 +191,9 @@ impl LiveSwitch {
         input: impl FnOnce(&RecordedConnections) -> Option<RecordedInput>,
         act: impl FnOnce(&mut Switch, &mut DataPlaneIo) -> R,
     ) -> R {
-        self.begin_input(now, input);
+        self.workers().begin_input(now, input);
         let result = act(&mut self.switch, &mut self.io);
-        self.end_input();
+        self.workers().end_input();
         self.review(ReviewScope::All);
         result
     }
@@ -185,11 +208,11 @@ impl LiveSwitch {
         message: Message,
     ) {
         let name = message.name();
-        self.gather_states_for(&message);
+        self.workers().gather_states_for(&message);
         let reads_states = reads_states(&message);
         // The first worker alone carries out packet-outs.
         let is_for_all = self.io.followers.is_none() || !matches!(message, Message::PacketOut(_));
-        self.begin_input(now, |known| {
+        self.workers().begin_input(now, |known| {
             is_for_all
                 .then(|| known.message(conn, xid, head, &message))
                 .flatten()
@@ -200,8 +223,8 @@ impl LiveSwitch {
             message: Ok(message),
         };
         self.switch.message(now, conn, request, &mut self.io);
-        self.end_input();
-        self.note_reader(conn, reads_states);
+        self.workers().end_input();
+        self.workers().note_reader(conn, reads_states);
         self.review(ReviewScope::All);
         self.counters.message(name, self.now().since(now));
     }
@@ -286,8 +309,10 @@ impl LiveSwitch {
         match self.io.ports.receive(number, &self.pool, frames) {
             Ok(0) => return now,
             Ok(count) => {
-                self.answer_traces(number, frames);
-                self.hand_over(number, frames);
+                let arrived = (number, &frames[..]);
+                let Self { clock, switch, .. } = self;
+                self.traces.answer(clock, switch, &self.pool, arrived);
+                self.workers().hand_over(number, frames);
                 if let Some(recorder) = &mut self.io.recorder {
                     recorder.begin(now, |known| Some(known.frames(number, frames)));
                 }

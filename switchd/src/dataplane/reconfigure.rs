@@ -37,7 +37,7 @@ impl DataPlane {
         self.check_numbers(&new.ports)?;
         let opened = self.open_ports(&new.ports)?;
         let copiers = copiers::configured(&self.live, &new, &self.config.copiers)?;
-        self.live.gather_states();
+        self.live.workers().gather_states();
         self.live.complete_changes();
         let fail_modes = self.fail_modes(new.fail_mode, new.has_fail_mode);
         new.fail_mode = fail_modes.now;
@@ -59,8 +59,8 @@ impl DataPlane {
             |_| Some(RecordedInput::Reconfigure(Box::new(recorded))),
             |switch, io| switch.reconfigure(now, other, io),
         );
-        self.live.begin_leading();
-        self.live.divide_by(new.dispatch);
+        self.live.workers().lead();
+        self.live.workers().divide_by(new.dispatch);
         let ports = std::mem::replace(&mut new.ports, std::mem::take(&mut self.config.ports));
         let old = std::mem::replace(&mut self.config, new);
         self.remove_queues(&old.queues);
@@ -221,7 +221,7 @@ impl DataPlane {
                 Some(new) if new == old => {}
                 Some(new) if new.number == old.number => {
                     if let Some((desc, capabilities)) = self.live.io_mut().ports.adjust(&new) {
-                        self.live.tell_followers_of_options(&new);
+                        self.live.workers().tell_of_options(&new);
                         let now = self.live.now();
                         self.live.port_changed(now, desc, capabilities);
                     }

@@ -137,7 +137,7 @@ impl Scrape {
         if let Some(recorder) = &live.io().recorder {
             recorder.report(samples);
         }
-        for (worker, packets) in live.worker_packets().into_iter().enumerate() {
+        for (worker, packets) in live.workers().packets().into_iter().enumerate() {
             samples.add("worker_packets", &[("worker", &worker)], packets);
         }
         live.counters()

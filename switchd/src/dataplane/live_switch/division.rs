@@ -10,7 +10,8 @@ use bofuss_ports::{BATCH_FRAMES, FanoutRule, PortDriver};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::info;
 
-use super::{LiveSwitch, MOST_BATCHES};
+use super::MOST_BATCHES;
+use super::workers::Workers;
 use crate::dataplane::dispatch::{GivenStates, needs_states};
 use crate::dataplane::followers::Followers;
 
@@ -23,13 +24,13 @@ enum SocketOf {
     Other(usize),
 }
 
-impl LiveSwitch {
+impl Workers<'_> {
     /// Stops the others until the end of the turn, and moves the states of their flows to this
     /// worker, so that it has those of the whole.
     pub(in crate::dataplane) fn gather_states(&mut self) {
-        self.stop_followers();
+        self.stop();
         if let Some(followers) = &mut self.io.followers {
-            followers.gather(&mut self.switch);
+            followers.gather(self.switch);
         }
     }
 
@@ -39,9 +40,9 @@ impl LiveSwitch {
         let Some(followers) = followers.filter(|_| needs_states(message)) else {
             return;
         };
-        let (were_apart, begin) = (followers.dispatch.are_apart, self.now());
+        let (were_apart, begin) = (followers.dispatch.are_apart, self.clock.now());
         self.gather_states();
-        let end = self.now();
+        let end = self.clock.now();
         if let Some(followers) = &mut self.io.followers {
             followers.dispatch.note_need(were_apart, (begin, end));
         }
@@ -158,14 +159,14 @@ impl LiveSwitch {
     /// Frames that followed the rule before are processed here, where all states are then, and
     /// before any that follows the new one: so none misses its state, and none is overtaken.
     pub(super) fn dispatch(&mut self) -> io::Result<()> {
-        let time = self.now();
+        let time = self.clock.now();
         let Some(followers) = &mut self.io.followers else {
             return Ok(());
         };
         followers.dispatch.end_pause(time);
         let mut readers = std::mem::take(&mut followers.dispatch.readers);
         readers.retain(|conn| {
-            self.io.connections.contains(*conn) && !self.switch.takes(*conn, None, &self.io)
+            self.io.connections.contains(*conn) && !self.switch.takes(*conn, None, self.io)
         });
         if let Some(followers) = &mut self.io.followers {
             followers.dispatch.readers = readers;
@@ -183,7 +184,7 @@ impl LiveSwitch {
             if !is_said {
                 info!("workers: {}", now.sentence());
             }
-            followers.gather(&mut self.switch);
+            followers.gather(self.switch);
         }
         self.follow_rules()
     }
@@ -247,9 +248,9 @@ impl LiveSwitch {
         for _ in 0..MOST_BATCHES {
             let received = match (socket, self.io.ports.group_mut(number)) {
                 (SocketOf::Other(other), Some(group)) => {
-                    group.others[other].recv(&self.pool, &mut frames, BATCH_FRAMES)
+                    group.others[other].recv(self.pool, &mut frames, BATCH_FRAMES)
                 }
-                _ => self.io.ports.receive(number, &self.pool, &mut frames),
+                _ => self.io.ports.receive(number, self.pool, &mut frames),
             };
             // What is wrong with the port is found out when it is served.
             let Ok(count) = received else { break };
@@ -260,16 +261,18 @@ impl LiveSwitch {
             if let SocketOf::Other(_) = socket {
                 self.io.ports.show_exports(number, &frames);
             }
-            self.answer_traces(number, &frames);
-            let now = self.now();
-            self.switch.receive(now, number, &mut frames, &mut self.io);
+            let asked = (number, &frames[..]);
+            self.traces
+                .answer(self.clock, self.switch, self.pool, asked);
+            let now = self.clock.now();
+            self.switch.receive(now, number, &mut frames, self.io);
             for _ in 0..MOST_BATCHES {
                 if !self.switch.datapath().lane().backlog.has(number) {
                     break;
                 }
-                self.switch.catch_up(now, &mut self.io);
+                self.switch.catch_up(now, self.io);
             }
-            self.counters.batch(count, self.now().since(now));
+            self.counters.batch(count, self.clock.now().since(now));
         }
     }
 

@@ -126,7 +126,7 @@ impl LiveSwitch {
     /// Lets the exports that there are see the ports, of all workers.
     fn feed_exports(&mut self) {
         let exports: Vec<_> = self.exports.all().cloned().collect();
-        self.tell_followers_of_exports(&exports);
+        self.workers().tell_of_exports(&exports);
         self.io.ports.set_exports(exports, &self.exports.bell);
         // What they see must come up to the switch.
         self.accelerate_ports();

@@ -21,7 +21,7 @@ const COUNTER_PERIOD_NS: u64 = 500_000_000;
 impl LiveSwitch {
     /// Adds a port. Errors: a sentence for the user.
     pub(in crate::dataplane) fn add_port(&mut self, mut port: OpenPort) -> Result<()> {
-        self.stop_followers();
+        self.workers().stop();
         if let Some(followers) = &mut self.io.followers {
             followers.open(port.take_members());
         }
@@ -71,7 +71,7 @@ impl LiveSwitch {
     pub(in crate::dataplane) fn close_port(&mut self, number: PortNo) -> Option<OpenPort> {
         let opposite = self.io.ports.opposite(number);
         let port = self.io.ports.remove(number)?;
-        self.tell_followers_of_end(number);
+        self.workers().tell_of_end(number);
         let now = self.now();
         self.give(
             now,

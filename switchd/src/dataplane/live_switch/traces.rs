@@ -2,13 +2,14 @@
 
 use bofuss_ext::Switch;
 use bofuss_ext::trace::{PortNames, Trace, parse_packet};
-use bofuss_frame::Frame;
+use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::text::parse_match;
 use bofuss_oflib::{Catalogue, PortNo};
 use bofuss_packet::{KeyMatch, Packet};
 use tokio::sync::oneshot;
 
 use super::LiveSwitch;
+use crate::dataplane::thread_clock::ThreadClock;
 use crate::error::Result;
 
 /// Most requests that wait for a packet.
@@ -21,6 +22,75 @@ pub(super) struct PendingTraces(Vec<PendingTrace>);
 impl PendingTraces {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Registers a request to trace the next packet that matches.
+    pub(in crate::dataplane) fn request(
+        &mut self,
+        switch: &Switch,
+        argument: &str,
+        reply: oneshot::Sender<Result<String>>,
+    ) {
+        let (format, flow) = TraceFormat::read(argument);
+        self.forget();
+        let pending = &mut self.0;
+        let refused = match parse_match(flow, &named(switch)) {
+            Err(error) => error.to_string(),
+            Ok(_) if pending.len() >= MAX_PENDING_TRACES => {
+                format!("{MAX_PENDING_TRACES} requests wait for packets already")
+            }
+            Ok(rule) => {
+                let rule = KeyMatch::from(&rule);
+                return pending.push(PendingTrace {
+                    rule,
+                    format,
+                    reply,
+                });
+            }
+        };
+        // The requester may be gone.
+        let _ = reply.send(Err(refused.into()));
+    }
+
+    /// Forgets requests whose requesters are gone.
+    fn forget(&mut self) {
+        self.0.retain(|trace| !trace.reply.is_closed());
+    }
+
+    /// Traces the frames that requests wait for, before they go through the switch.
+    pub(super) fn answer(
+        &mut self,
+        clock: &ThreadClock,
+        switch: &mut Switch,
+        pool: &Pool,
+        (port, frames): (PortNo, &[Frame]),
+    ) {
+        for frame in frames {
+            if self.is_empty() {
+                return;
+            }
+            let Some(copy) = pool.frame(frame.bytes()) else {
+                return;
+            };
+            let additions = switch.datapath().catalogue().additions();
+            let packet = Packet::with_additions(copy, port, additions);
+            let pending = &mut self.0;
+            let served: Vec<PendingTrace> = pending
+                .extract_if(.., |trace| packet.key().matches(&trace.rule, &mut ()))
+                .collect();
+            if served.is_empty() {
+                continue;
+            }
+            let now = clock.now();
+            let trace = Trace::of(switch, now, port, packet.frame.bytes());
+            for pending in served {
+                let text = match trace.clone() {
+                    Ok(trace) => pending.format.print(switch, trace),
+                    Err(error) => Err(error.into()),
+                };
+                let _ = pending.reply.send(text);
+            }
+        }
     }
 }
 
@@ -74,73 +144,16 @@ impl LiveSwitch {
     pub(in crate::dataplane) fn trace_packet(&mut self, argument: &str) -> Result<String> {
         let (format, packet) = TraceFormat::read(argument);
         let (in_port, frame) = parse_packet(packet, &named(&self.switch))?;
-        self.gather_states();
+        self.workers().gather_states();
         let now = self.now();
         let mut trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
         trace.forwarded = self.acceleration.place(now, &self.switch, in_port, &frame);
         format.print(&self.switch, trace)
     }
 
-    /// Registers a request to trace the next packet that matches.
-    pub(in crate::dataplane) fn trace_next_packet(
-        &mut self,
-        argument: &str,
-        reply: oneshot::Sender<Result<String>>,
-    ) {
-        let (format, flow) = TraceFormat::read(argument);
-        self.forget_traces();
-        let pending = &mut self.traces.0;
-        let refused = match parse_match(flow, &named(&self.switch)) {
-            Err(error) => error.to_string(),
-            Ok(_) if pending.len() >= MAX_PENDING_TRACES => {
-                format!("{MAX_PENDING_TRACES} requests wait for packets already")
-            }
-            Ok(rule) => {
-                let rule = KeyMatch::from(&rule);
-                return pending.push(PendingTrace {
-                    rule,
-                    format,
-                    reply,
-                });
-            }
-        };
-        // The requester may be gone.
-        let _ = reply.send(Err(refused.into()));
-    }
-
-    /// Forgets requests whose requesters are gone.
+    /// Forgets requests to trace a packet whose requesters are gone.
     pub(in crate::dataplane) fn forget_traces(&mut self) {
-        self.traces.0.retain(|trace| !trace.reply.is_closed());
-    }
-
-    /// Traces the frames that requests wait for, before they go through the switch.
-    pub(super) fn answer_traces(&mut self, port: PortNo, frames: &[Frame]) {
-        for frame in frames {
-            if self.traces.is_empty() {
-                return;
-            }
-            let Some(copy) = self.pool.frame(frame.bytes()) else {
-                return;
-            };
-            let additions = self.switch.datapath().catalogue().additions();
-            let packet = Packet::with_additions(copy, port, additions);
-            let pending = &mut self.traces.0;
-            let served: Vec<PendingTrace> = pending
-                .extract_if(.., |trace| packet.key().matches(&trace.rule, &mut ()))
-                .collect();
-            if served.is_empty() {
-                continue;
-            }
-            let now = self.now();
-            let trace = Trace::of(&mut self.switch, now, port, packet.frame.bytes());
-            for pending in served {
-                let text = match trace.clone() {
-                    Ok(trace) => pending.format.print(&self.switch, trace),
-                    Err(error) => Err(error.into()),
-                };
-                let _ = pending.reply.send(text);
-            }
-        }
+        self.traces.forget();
     }
 }
 

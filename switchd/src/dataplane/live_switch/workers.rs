@@ -7,37 +7,54 @@ use std::task::Waker;
 use bofuss_agent::SwitchIo;
 use bofuss_datapath::Time;
 use bofuss_embed::record::{RecordedConnections, RecordedInput};
+use bofuss_ext::Switch;
+use bofuss_frame::Pool;
 use bofuss_oflib::PortNo;
 use bofuss_ports::Link;
 use serde_json::{Value, json};
 
-use super::{LiveSwitch, MOST_BATCHES};
+use super::MOST_BATCHES;
+use super::traces::PendingTraces;
 use crate::config::{Config, PortSpec};
 use crate::dataplane::follower::{Progress, Remake, Step};
 use crate::dataplane::followers::Followers;
+use crate::dataplane::io::DataPlaneIo;
+use crate::dataplane::loop_counters::LoopCounters;
+use crate::dataplane::thread_clock::ThreadClock;
 use crate::error::Result;
 use crate::export::Export;
 use crate::record;
 
-impl LiveSwitch {
+/// The first worker's switch, with what it needs to work in step with the others, if there are
+/// some. A switch of one worker has it as well, and then most of this does nothing.
+pub(in crate::dataplane) struct Workers<'a> {
+    pub(super) switch: &'a mut Switch,
+    pub(super) io: &'a mut DataPlaneIo,
+    pub(super) clock: &'a ThreadClock,
+    pub(super) pool: &'a Pool,
+    pub(super) counters: &'a mut LoopCounters,
+    pub(super) traces: &'a mut PendingTraces,
+}
+
+impl Workers<'_> {
     /// Makes the switch, which is new, the first of several workers if there are to be some.
-    pub(in crate::dataplane) fn make_followers(&mut self, config: &Config) {
+    pub(in crate::dataplane) fn make(&mut self, config: &Config) {
         if config.workers > 1 {
-            let followers = Followers::new(config.workers - 1, &self.switch, config.dispatch);
+            let followers = Followers::new(config.workers - 1, self.switch, config.dispatch);
             self.io.followers = Some(followers);
-            self.begin_leading();
+            self.lead();
         }
     }
 
     /// Lets the switch note what the others have to know, after its tables were made.
-    pub(in crate::dataplane) fn begin_leading(&mut self) {
+    pub(in crate::dataplane) fn lead(&mut self) {
         if self.io.followers.is_some() {
             self.switch.replica().begin(false);
         }
     }
 
     /// Starts the threads of the others. Errors: the system's.
-    pub(in crate::dataplane) fn begin_followers(
+    pub(in crate::dataplane) fn begin(
         &mut self,
         config: &Config,
         remake: Remake,
@@ -46,13 +63,13 @@ impl LiveSwitch {
         let Some(followers) = &mut self.io.followers else {
             return Ok(());
         };
-        let recorded = record::recorded(config, &self.switch);
-        followers.begin((&recorded, remake), self.clock, leader)?;
-        self.resume_followers()
+        let recorded = record::recorded(config, self.switch);
+        followers.begin((&recorded, remake), *self.clock, leader)?;
+        self.resume()
     }
 
     /// Stops the others until the end of the turn, so that all counters are those of the whole.
-    pub(in crate::dataplane) fn stop_followers(&mut self) {
+    pub(in crate::dataplane) fn stop(&mut self) {
         let followers = self.io.followers.as_ref();
         if followers.is_none_or(Followers::are_stopped) {
             return;
@@ -62,10 +79,10 @@ impl LiveSwitch {
             if self.switch.datapath().lane().backlog.is_empty() {
                 break;
             }
-            self.switch.catch_up(self.clock.now(), &mut self.io);
+            self.switch.catch_up(self.clock.now(), self.io);
         }
         if let Some(followers) = &mut self.io.followers {
-            followers.stop(&mut self.switch);
+            followers.stop(self.switch);
         }
     }
 
@@ -75,11 +92,11 @@ impl LiveSwitch {
         now: Time,
         input: impl FnOnce(&RecordedConnections) -> Option<RecordedInput>,
     ) {
-        self.stop_followers();
+        self.stop();
         if let Some(recorder) = &mut self.io.recorder {
             recorder.begin(now, input);
         } else if let Some(followers) = &mut self.io.followers {
-            followers.begin_input((self.clock, now), &mut self.switch, input);
+            followers.begin_input((*self.clock, now), self.switch, input);
         }
     }
 
@@ -93,38 +110,38 @@ impl LiveSwitch {
     }
 
     /// Tells the others something that is no input of the switch.
-    fn tell_followers(&mut self, step: impl FnOnce() -> Step) {
-        self.stop_followers();
+    fn tell(&mut self, step: impl FnOnce() -> Step) {
+        self.stop();
         if let Some(followers) = &mut self.io.followers {
             followers.note(step());
         }
     }
 
     /// Tells them that an interface has changed.
-    pub(in crate::dataplane) fn tell_followers_of_link(&mut self, link: &Link) {
-        self.tell_followers(|| Step::Link(Box::new(link.clone())));
+    pub(in crate::dataplane) fn tell_of_link(&mut self, link: &Link) {
+        self.tell(|| Step::Link(Box::new(link.clone())));
     }
 
     /// Tells them that the options of a port have changed.
-    pub(in crate::dataplane) fn tell_followers_of_options(&mut self, spec: &PortSpec) {
-        self.tell_followers(|| Step::Adjust(Box::new(spec.clone())));
+    pub(in crate::dataplane) fn tell_of_options(&mut self, spec: &PortSpec) {
+        self.tell(|| Step::Adjust(Box::new(spec.clone())));
     }
 
     /// Tells them which exports see what ports receive.
-    pub(super) fn tell_followers_of_exports(&mut self, exports: &[Arc<Export>]) {
-        self.tell_followers(|| Step::Exports(exports.to_vec()));
+    pub(super) fn tell_of_exports(&mut self, exports: &[Arc<Export>]) {
+        self.tell(|| Step::Exports(exports.to_vec()));
     }
 
     /// Tells them that a port is closed.
-    pub(super) fn tell_followers_of_end(&mut self, number: PortNo) {
-        self.tell_followers(|| Step::Close(number));
+    pub(super) fn tell_of_end(&mut self, number: PortNo) {
+        self.tell(|| Step::Close(number));
     }
 
     /// Sends the packet-ins of the others. If they were stopped, lets them do what was done since
     /// then, divides frames as is right now, and lets them go on.
     ///
     /// Errors: one differs, has ended or does not answer, or the system's.
-    pub(in crate::dataplane) fn resume_followers(&mut self) -> io::Result<()> {
+    pub(in crate::dataplane) fn resume(&mut self) -> io::Result<()> {
         while let Some(packet_in) = self
             .io
             .followers
@@ -141,14 +158,14 @@ impl LiveSwitch {
             None => return Ok(()),
             Some(followers) if followers.dispatch.is_watched != is_watched => {
                 followers.dispatch.is_watched = is_watched;
-                self.stop_followers();
+                self.stop();
             }
             Some(_) => {}
         }
         if let Some(followers) = &mut self.io.followers
             && followers.are_stopped()
         {
-            followers.play(Progress::of(&self.switch))?;
+            followers.play(Progress::of(self.switch))?;
             self.dispatch()?;
         }
         let now = self.clock.now();
@@ -161,13 +178,8 @@ impl LiveSwitch {
         }
     }
 
-    /// When the next timer of the others is due.
-    pub(in crate::dataplane) fn followers_tick(&self) -> Option<Time> {
-        self.io.followers.as_ref()?.next_tick()
-    }
-
     /// The frames that each worker has received.
-    pub(in crate::dataplane) fn worker_packets(&self) -> Vec<u64> {
+    pub(in crate::dataplane) fn packets(&self) -> Vec<u64> {
         let others = self.io.followers.iter().flat_map(Followers::frames);
         std::iter::once(self.counters.frames)
             .chain(others)
@@ -175,13 +187,13 @@ impl LiveSwitch {
     }
 
     /// Describes the workers, as text or with `--json`. Errors: there is another option.
-    pub(in crate::dataplane) fn describe_workers(&self, options: &str) -> Result<String> {
+    pub(in crate::dataplane) fn describe(&self, options: &str) -> Result<String> {
         let json = match options.trim() {
             "" => false,
             "--json" => true,
             other => return Err(format!("workers has no option '{other}'").into()),
         };
-        let packets = self.worker_packets();
+        let packets = self.packets();
         let followers = self.io.followers.as_ref();
         let dispatch = followers.map(|followers| &followers.dispatch);
         let alone = "there is no other";
