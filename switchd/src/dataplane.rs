@@ -49,7 +49,7 @@ use crate::record::{RecordWriter, SwitchRecorder};
 use follower::Remake;
 use inbox::Inbox;
 use io::DataPlaneIo;
-use live_switch::LiveSwitch;
+use live_switch::{LiveSwitch, Saver};
 use missing_ports::MissingPorts;
 use poller::{Poller, Ready};
 
@@ -268,7 +268,7 @@ impl DataPlane {
     /// next tick is due. Returns when that is.
     fn wait(&mut self, ready: &mut Vec<epoll::Event>) -> std::io::Result<Option<Time>> {
         let next_tick = self.live.switch().next_tick();
-        let others = self.live.next_state().into_iter();
+        let others = self.live.saver().and_then(Saver::next).into_iter();
         let others = others.chain(self.live.io().followers_tick());
         let next_tick = next_tick.into_iter().chain(others).min();
         let mut busy = self.has_work();

@@ -149,7 +149,11 @@ impl DataPlane {
             Operation::ChangePaths(command, argument) => {
                 paths::change(&mut self.live, &self.config.ports, &command, &argument)
             }
-            Operation::Accelerator(options) => self.live.describe_acceleration(&options),
+            Operation::Accelerator(options) => {
+                // So that all packets are counted.
+                self.live.settled();
+                self.live.acceleration().describe(&options)
+            }
             Operation::Exports(options) => {
                 let lines = |live: &mut LiveSwitch| live.exports().lines();
                 lists::print(&options, &mut self.live, lines, lists::exports)

@@ -39,11 +39,11 @@ use crate::export::Bell;
 
 use acceleration::Acceleration;
 use exports::Exports;
-use saving::Saver;
 use traces::PendingTraces;
 use workers::Workers;
 
 pub(super) use ports::make_queue;
+pub(super) use saving::Saver;
 pub(super) use traces::named;
 
 /// More batches than the kernel holds for one socket.
@@ -91,6 +91,16 @@ impl LiveSwitch {
             saver: None,
             exports: Exports::new(bell),
         }
+    }
+
+    /// What saves its state, if something does.
+    pub(super) fn saver(&self) -> Option<&Saver> {
+        self.saver.as_ref()
+    }
+
+    /// What saves its state, to be told how often.
+    pub(super) fn saver_mut(&mut self) -> Option<&mut Saver> {
+        self.saver.as_mut()
     }
 
     /// What tells collectors of its traffic.
@@ -321,7 +331,10 @@ impl LiveSwitch {
                     recorder.end();
                 }
                 self.io.ports.flush();
-                self.note_drained(number, count);
+                self.review(ReviewScope::Hooks);
+                let (switch, ports) = (&self.switch, &self.io.ports);
+                self.acceleration
+                    .note_drained(switch, ports, (number, count));
                 let end = self.now();
                 self.counters.batch(count, end.since(now));
                 return end;

@@ -90,7 +90,10 @@ impl DataPlane {
         }
         self.close_unwanted_connections();
         self.live.set_exports(&self.config.exports);
-        self.live.set_state_interval(self.config.state.interval);
+        let (now, interval) = (self.live.now(), self.config.state.interval);
+        if let Some(saver) = self.live.saver_mut() {
+            saver.set_interval(now, interval);
+        }
         Ok(effects)
     }
 

@@ -15,7 +15,10 @@ use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
 use super::LiveSwitch;
+use super::traces::PendingTraces;
 use crate::config::{Accelerate, AccelerateOptions};
+use crate::dataplane::io::DataPlaneIo;
+use crate::dataplane::port_set::PortSet;
 use crate::error::Result;
 
 /// The most flows that are shown, so that this takes no longer than some frames do.
@@ -105,6 +108,137 @@ impl Acceleration {
             "ports": accelerated.chain(refused).collect::<Value>(),
         })
     }
+
+    /// Describes the accelerator, as text or with `--json`; with `--flows`, also the first flows.
+    ///
+    /// Errors: there is another option.
+    pub(in crate::dataplane) fn describe(&self, options: &str) -> Result<String> {
+        let (mut with_flows, mut json) = (false, false);
+        for option in options.split_whitespace() {
+            match option {
+                "--flows" => with_flows = true,
+                "--json" => json = true,
+                other => return Err(format!("accelerator has no option '{other}'").into()),
+            }
+        }
+        let kernel = self.kernel.as_ref().ok().filter(|_| with_flows);
+        let flows = kernel.map_or(Vec::new(), |kernel| kernel.flows(MOST_SHOWN));
+        if json {
+            let mut value = self.json();
+            if with_flows {
+                value["first"] = flows.iter().map(flow_json).collect();
+            }
+            return Ok(format!("{value}\n"));
+        }
+        let mut text = self.to_string();
+        for flow in &flows {
+            text += &format!("flow {flow}\n");
+        }
+        let all = self.standing().map_or(0, |standing| standing.flows);
+        if with_flows && all > flows.len() {
+            text += &format!("and {} more\n", all - flows.len());
+        }
+        Ok(text)
+    }
+
+    /// Notes that frames of a port have left, if all have; `count` were just taken.
+    pub(super) fn note_drained(
+        &self,
+        switch: &Switch,
+        ports: &PortSet,
+        (number, count): (PortNo, usize),
+    ) {
+        if let Ok(kernel) = &self.kernel {
+            let is_behind = switch.datapath().lane().backlog.has(number);
+            kernel.drained(number, count, || !is_behind && ports.is_drained(number));
+        }
+    }
+
+    /// Has all frames come up while something needs to see them: a capture, a mirror, the record or
+    /// a trace.
+    pub(super) fn follow_copiers(
+        &mut self,
+        switch: &mut Switch,
+        io: &DataPlaneIo,
+        traces: &PendingTraces,
+    ) {
+        let Ok(kernel) = &self.kernel else {
+            return;
+        };
+        let why = if !io.ports.copiers.is_empty() {
+            Some("captures or mirrors copy frames")
+        } else if io.recorder.is_some() {
+            Some("the record has all frames")
+        } else if !traces.is_empty() {
+            Some("a trace waits for its packet")
+        } else {
+            None
+        };
+        if why != self.paused {
+            self.paused = why;
+            kernel.pause(why);
+            switch.engine_mut().take_back_flows();
+        }
+    }
+
+    /// Accelerates the ports that there are, with their interfaces as they are now.
+    pub(super) fn follow_ports(&mut self, switch: &mut Switch, ports: &mut PortSet) {
+        let Ok(kernel) = self.kernel.clone() else {
+            return;
+        };
+        let mut wanted = BTreeMap::new();
+        let mut unwanted = BTreeMap::new();
+        for port in ports.all() {
+            let Some(link) = port.link() else { continue };
+            let addresses = &mut self.addresses.iter();
+            if ports.is_exported(port.number) {
+                unwanted.insert(port.number, EXPORTED.into());
+            } else if addresses.any(|(index, _)| *index == link.index) {
+                unwanted.insert(port.number, ADDRESSED.into());
+            } else {
+                wanted.insert(port.number, interface(link));
+            }
+        }
+        let is_right = |number: &PortNo| {
+            let port = wanted.get(number);
+            port.is_some_and(|port| kernel.has_port(*number, port))
+        };
+        let wrong: Vec<PortNo> = kernel
+            .ports()
+            .into_iter()
+            .filter(|n| !is_right(n))
+            .collect();
+        if !wrong.is_empty() {
+            switch.engine_mut().take_back_flows();
+            for number in wrong {
+                kernel.remove_port(number);
+            }
+        }
+        let is_kept = |why: &str| why != EXPORTED && why != ADDRESSED;
+        self.refused
+            .retain(|number, why| wanted.contains_key(number) && is_kept(why));
+        self.refused.append(&mut unwanted);
+        for (number, interface) in wanted {
+            if kernel.has_port(number, &interface) || self.refused.contains_key(&number) {
+                continue;
+            }
+            let filter = kernel.filter();
+            let filtered = ports.set_filter(number, &filter);
+            let added = filtered.map_err(|error| error.to_string()).and_then(|()| {
+                kernel
+                    .add_port(number, interface)
+                    .map_err(|error| error.to_string())
+            });
+            if let Err(why) = added {
+                if self.is_required {
+                    warn!("accelerator: port {number}: {why}");
+                } else {
+                    debug!("accelerator: port {number}: {why}");
+                }
+                self.refused.insert(number, why);
+            }
+        }
+    }
 }
 
 /// A flow as JSON.
@@ -143,41 +277,6 @@ impl fmt::Display for Acceleration {
 }
 
 impl LiveSwitch {
-    /// Describes the accelerator, as text or with `--json`; with `--flows`, also the first flows.
-    ///
-    /// Errors: there is another option.
-    pub(in crate::dataplane) fn describe_acceleration(&mut self, options: &str) -> Result<String> {
-        let (mut with_flows, mut json) = (false, false);
-        for option in options.split_whitespace() {
-            match option {
-                "--flows" => with_flows = true,
-                "--json" => json = true,
-                other => return Err(format!("accelerator has no option '{other}'").into()),
-            }
-        }
-        // So that all packets are counted.
-        self.settled();
-        let standing = &self.acceleration;
-        let kernel = standing.kernel.as_ref().ok().filter(|_| with_flows);
-        let flows = kernel.map_or(Vec::new(), |kernel| kernel.flows(MOST_SHOWN));
-        if json {
-            let mut value = standing.json();
-            if with_flows {
-                value["first"] = flows.iter().map(flow_json).collect();
-            }
-            return Ok(format!("{value}\n"));
-        }
-        let mut text = standing.to_string();
-        for flow in &flows {
-            text += &format!("flow {flow}\n");
-        }
-        let all = standing.standing().map_or(0, |standing| standing.flows);
-        if with_flows && all > flows.len() {
-            text += &format!("and {} more\n", all - flows.len());
-        }
-        Ok(text)
-    }
-
     /// Begins to accelerate as configured. Needs the rights that the switch gives up later.
     ///
     /// Errors: it is to be on, and cannot be.
@@ -219,51 +318,10 @@ impl LiveSwitch {
         }
     }
 
-    /// Lets the accelerator learn of changes.
-    pub(super) fn review(&mut self, scope: ReviewScope) {
-        if self.acceleration.kernel.is_ok() {
-            let now = self.now();
-            self.switch.review(now, scope);
-        }
-    }
-
-    /// Lets NORMAL know when stations were seen whose frames the kernel forwards.
-    pub(in crate::dataplane) fn hear_of_stations(&mut self) {
-        self.switch.settled();
-        self.review(ReviewScope::All);
-    }
-
-    /// Notes that frames of a port have left, if all have; `count` were just taken.
-    pub(super) fn note_drained(&mut self, number: PortNo, count: usize) {
-        self.review(ReviewScope::Hooks);
-        if let Ok(kernel) = &self.acceleration.kernel {
-            let is_behind = self.switch.datapath().lane().backlog.has(number);
-            kernel.drained(number, count, || {
-                !is_behind && self.io.ports.is_drained(number)
-            });
-        }
-    }
-
-    /// Has all frames come up while something needs to see them: a capture, a mirror, the record or
-    /// a trace.
-    pub(in crate::dataplane) fn follow_copiers(&mut self) {
-        let Ok(kernel) = &self.acceleration.kernel else {
-            return;
-        };
-        let why = if !self.io.ports.copiers.is_empty() {
-            Some("captures or mirrors copy frames")
-        } else if self.io.recorder.is_some() {
-            Some("the record has all frames")
-        } else if !self.traces.is_empty() {
-            Some("a trace waits for its packet")
-        } else {
-            None
-        };
-        if why != self.acceleration.paused {
-            self.acceleration.paused = why;
-            kernel.pause(why);
-            self.switch.engine_mut().take_back_flows();
-        }
+    /// Accelerates the ports that there are, with their interfaces as they are now.
+    pub(super) fn accelerate_ports(&mut self) {
+        let ports = &mut self.io.ports;
+        self.acceleration.follow_ports(&mut self.switch, ports);
     }
 
     /// Notes that an interface has got an address, whose frames are for the host, too, or lost it.
@@ -277,66 +335,24 @@ impl LiveSwitch {
         self.accelerate_ports();
     }
 
-    /// Accelerates the ports that there are, with their interfaces as they are now.
-    pub(super) fn accelerate_ports(&mut self) {
-        let Ok(kernel) = self.acceleration.kernel.clone() else {
-            return;
-        };
-        let mut wanted = BTreeMap::new();
-        let mut unwanted = BTreeMap::new();
-        for port in self.io.ports.all() {
-            let Some(link) = port.link() else { continue };
-            let addresses = &mut self.acceleration.addresses.iter();
-            if self.io.ports.is_exported(port.number) {
-                unwanted.insert(port.number, EXPORTED.into());
-            } else if addresses.any(|(index, _)| *index == link.index) {
-                unwanted.insert(port.number, ADDRESSED.into());
-            } else {
-                wanted.insert(port.number, interface(link));
-            }
+    /// Has all frames come up while something needs to see them.
+    pub(in crate::dataplane) fn follow_copiers(&mut self) {
+        let (switch, traces) = (&mut self.switch, &self.traces);
+        self.acceleration.follow_copiers(switch, &self.io, traces);
+    }
+
+    /// Lets the accelerator learn of changes.
+    pub(super) fn review(&mut self, scope: ReviewScope) {
+        if self.acceleration.kernel.is_ok() {
+            let now = self.now();
+            self.switch.review(now, scope);
         }
-        let is_right = |number: &PortNo| {
-            let port = wanted.get(number);
-            port.is_some_and(|port| kernel.has_port(*number, port))
-        };
-        let wrong: Vec<PortNo> = kernel
-            .ports()
-            .into_iter()
-            .filter(|n| !is_right(n))
-            .collect();
-        if !wrong.is_empty() {
-            self.switch.engine_mut().take_back_flows();
-            for number in wrong {
-                kernel.remove_port(number);
-            }
-        }
-        let refused = &mut self.acceleration.refused;
-        refused.retain(|number, why| {
-            wanted.contains_key(number) && why != EXPORTED && why != ADDRESSED
-        });
-        refused.append(&mut unwanted);
-        for (number, interface) in wanted {
-            if kernel.has_port(number, &interface)
-                || self.acceleration.refused.contains_key(&number)
-            {
-                continue;
-            }
-            let filter = kernel.filter();
-            let filtered = self.io.ports.set_filter(number, &filter);
-            let added = filtered.map_err(|error| error.to_string()).and_then(|()| {
-                kernel
-                    .add_port(number, interface)
-                    .map_err(|error| error.to_string())
-            });
-            if let Err(why) = added {
-                if self.acceleration.is_required {
-                    warn!("accelerator: port {number}: {why}");
-                } else {
-                    debug!("accelerator: port {number}: {why}");
-                }
-                self.acceleration.refused.insert(number, why);
-            }
-        }
+    }
+
+    /// Lets NORMAL know when stations were seen whose frames the kernel forwards.
+    pub(in crate::dataplane) fn hear_of_stations(&mut self) {
+        self.switch.settled();
+        self.review(ReviewScope::All);
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bofuss_datapath::Time;
 use bofuss_embed::saved::{SAVER, SavedState, Saving};
+use bofuss_ext::Switch;
 use bofuss_oflib::message::multipart::TableFeatures;
 use tracing::{info, warn};
 
@@ -11,6 +12,8 @@ use super::super::clock::BundleClock;
 use super::LiveSwitch;
 use crate::config::ConfiguredQueue;
 use crate::dataplane::DataPlane;
+use crate::dataplane::io::DataPlaneIo;
+use crate::dataplane::thread_clock::ThreadClock;
 use crate::error::Result;
 use crate::state_dir::{StateFolder, StateWriter};
 
@@ -79,141 +82,150 @@ impl LiveSwitch {
         configured: Vec<TableFeatures>,
         interval: Option<Duration>,
     ) {
-        self.saver = Some(Saver {
+        let saver = self.saver.insert(Saver {
             writer,
             configured,
             interval: None,
             next: None,
             saving: None,
         });
-        self.set_state_interval(interval);
-    }
-
-    /// Changes how often the state is saved.
-    pub(in crate::dataplane) fn set_state_interval(&mut self, interval: Option<Duration>) {
-        let now = self.now();
-        if let Some(saver) = &mut self.saver
-            && saver.interval != interval
-        {
-            saver.interval = interval;
-            saver.next = interval.map(|interval| now.after(interval.as_nanos() as u64));
-        }
-    }
-
-    /// When the next state is to be saved.
-    pub(in crate::dataplane) fn next_state(&self) -> Option<Time> {
-        self.saver.as_ref().and_then(|saver| saver.next)
+        saver.set_interval(self.clock.now(), interval);
     }
 
     /// Returns true if a state is being collected.
     pub(in crate::dataplane) fn is_saving(&self) -> bool {
-        let saver = self.saver.as_ref();
-        saver.is_some_and(|saver| saver.saving.is_some())
+        self.saver.as_ref().is_some_and(Saver::is_saving)
     }
 
     /// Goes on with the state that is being collected, or begins one that is due.
     pub(in crate::dataplane) fn save(&mut self, now: Time, queues: &[ConfiguredQueue]) {
-        let is_due = self.next_state().is_some_and(|next| next <= now);
-        // The writer of the last one may still be busy.
-        let is_free = self
-            .saver
-            .as_ref()
-            .is_some_and(|saver| saver.writer.is_free());
-        if is_due && !self.is_saving() {
-            if is_free && !self.switch.is_changing() {
-                self.begin_state(now, queues);
-            }
-            if let Some(saver) = &mut self.saver {
-                let wait = match saver.saving {
-                    Some(_) => saver.interval,
-                    None => Some(Duration::from_nanos(RETRY_NS)),
-                };
-                saver.next = wait.map(|wait| now.after(wait.as_nanos() as u64));
-            }
+        let saver = self.saver.as_ref();
+        if saver.is_some_and(|saver| saver.begins(now, &self.switch)) {
+            self.hear_of_stations();
         }
-        if self.is_saving() {
-            self.save_slice(now);
-        }
-    }
-
-    /// Begins anew later, because a bundle is committed at its time: the state would be that of two
-    /// moments.
-    fn abandon_state(&mut self, now: Time) {
-        self.switch.disconnected(now, SAVER);
-        self.io.for_saver.clear();
         if let Some(saver) = &mut self.saver {
-            saver.saving = None;
-            saver.next = saver.interval.map(|_| now.after(RETRY_NS));
-        }
-    }
-
-    /// Completes the state that is being collected.
-    fn complete_state(&mut self) {
-        while self.is_saving() {
-            let now = self.now();
-            self.switch.work(now, &mut self.io);
-            self.save_slice(now);
+            saver.save(now, queues, &mut self.switch, &mut self.io);
         }
     }
 
     /// Saves the state as the last one, and waits until it is written.
     pub(in crate::dataplane) fn save_at_end(&mut self, queues: &[ConfiguredQueue]) {
-        if self.saver.is_none() {
+        let Some(mut saver) = self.saver.take() else {
             return;
-        }
-        self.complete_state();
+        };
+        saver.complete(&self.clock, &mut self.switch, &mut self.io);
         self.complete_changes();
         let now = self.now();
-        self.begin_state(now, queues);
-        self.complete_state();
-        if let Some(saver) = self.saver.take() {
-            saver.writer.end();
+        self.hear_of_stations();
+        saver.begin(now, queues, &mut self.switch, &mut self.io);
+        saver.complete(&self.clock, &mut self.switch, &mut self.io);
+        saver.writer.end();
+    }
+}
+
+impl Saver {
+    /// Changes how often the state is saved.
+    pub(in crate::dataplane) fn set_interval(&mut self, now: Time, interval: Option<Duration>) {
+        if self.interval != interval {
+            self.interval = interval;
+            self.next = interval.map(|interval| now.after(interval.as_nanos() as u64));
         }
     }
 
-    fn begin_state(&mut self, now: Time, queues: &[ConfiguredQueue]) {
-        self.hear_of_stations();
-        let Some(saver) = &mut self.saver else {
-            return;
-        };
+    /// When the next state is to be saved.
+    pub(in crate::dataplane) fn next(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn is_saving(&self) -> bool {
+        self.saving.is_some()
+    }
+
+    fn is_due(&self, now: Time) -> bool {
+        !self.is_saving() && self.next.is_some_and(|next| next <= now)
+    }
+
+    /// Returns true if a state is due and can be begun.
+    fn begins(&self, now: Time, switch: &Switch) -> bool {
+        // The writer of the last one may still be busy.
+        self.is_due(now) && self.writer.is_free() && !switch.is_changing()
+    }
+
+    /// Goes on with the state that is being collected, or begins one that is due.
+    fn save(
+        &mut self,
+        now: Time,
+        queues: &[ConfiguredQueue],
+        switch: &mut Switch,
+        io: &mut DataPlaneIo,
+    ) {
+        if self.is_due(now) {
+            let wait = if self.begins(now, switch) {
+                self.begin(now, queues, switch, io);
+                self.interval
+            } else {
+                Some(Duration::from_nanos(RETRY_NS))
+            };
+            self.next = wait.map(|wait| now.after(wait.as_nanos() as u64));
+        }
+        self.save_slice(now, switch, io);
+    }
+
+    /// Begins anew later, because a bundle is committed at its time: the state would be that of two
+    /// moments.
+    fn abandon(&mut self, now: Time, switch: &mut Switch, io: &mut DataPlaneIo) {
+        switch.disconnected(now, SAVER);
+        io.for_saver.clear();
+        self.saving = None;
+        self.next = self.interval.map(|_| now.after(RETRY_NS));
+    }
+
+    /// Completes the state that is being collected.
+    fn complete(&mut self, clock: &ThreadClock, switch: &mut Switch, io: &mut DataPlaneIo) {
+        while self.is_saving() {
+            let now = clock.now();
+            switch.work(now, io);
+            self.save_slice(now, switch, io);
+        }
+    }
+
+    fn begin(
+        &mut self,
+        now: Time,
+        queues: &[ConfiguredQueue],
+        switch: &mut Switch,
+        io: &mut DataPlaneIo,
+    ) {
         let is_configured = |port, id| {
             let mut queues = queues.iter();
             queues.any(|queue| queue.port == port && queue.id == id)
         };
-        saver.saving = Some(Saving::begin(
-            now,
-            BundleClock::Realtime.nanos(),
-            &saver.configured,
-            is_configured,
-            &mut self.switch,
-            &mut self.io,
-        ));
+        let nanos = BundleClock::Realtime.nanos();
+        let begun = Saving::begin(now, nanos, &self.configured, is_configured, switch, io);
+        self.saving = Some(begun);
     }
 
     /// Takes in what the switch replied since the last slice, and asks the next question.
-    fn save_slice(&mut self, now: Time) {
-        if self.switch.is_changing() {
-            return self.abandon_state(now);
+    fn save_slice(&mut self, now: Time, switch: &mut Switch, io: &mut DataPlaneIo) {
+        let Some(saving) = &mut self.saving else {
+            return;
+        };
+        if switch.is_changing() {
+            return self.abandon(now, switch, io);
         }
-        let Some(saver) = &mut self.saver else {
-            return;
-        };
-        let Some(saving) = &mut saver.saving else {
-            return;
-        };
-        for message in self.io.for_saver.drain(..) {
+        for message in io.for_saver.drain(..) {
             saving.reply(now, message);
         }
-        let goes_on = saving.go_on(now, &mut self.switch, &mut self.io);
-        for message in self.io.for_saver.drain(..) {
+        let goes_on = saving.go_on(now, switch, io);
+        for message in io.for_saver.drain(..) {
             saving.reply(now, message);
         }
         if goes_on {
             return;
         }
-        if let Some(saving) = saver.saving.take() {
+        if let Some(saving) = self.saving.take() {
             match saving.finish() {
-                Ok(state) => saver.writer.write(state),
+                Ok(state) => self.writer.write(state),
                 Err(why) => warn!("state: it is not saved: {why}"),
             }
         }

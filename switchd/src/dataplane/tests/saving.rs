@@ -30,9 +30,15 @@ fn frames_and_reads_do_not_wait_for_a_long_state_and_changes_do() {
     let states = StateFolder::open(&folder.0, Instant::now()).unwrap();
     lab.plane.begin_saving(states, Vec::new()).unwrap();
     let interval = Some(Duration::from_nanos(1));
-    lab.plane.live.set_state_interval(interval);
+    let now = lab.plane.live.now();
+    lab.plane
+        .live
+        .saver_mut()
+        .unwrap()
+        .set_interval(now, interval);
     lab.until(|lab| lab.plane.live.is_saving());
-    lab.plane.live.set_state_interval(None);
+    let now = lab.plane.live.now();
+    lab.plane.live.saver_mut().unwrap().set_interval(now, None);
     let ask = |lab: &Lab, operation: Operation| {
         let (reply, answer) = oneshot::channel();
         let command = OperatorCommand { operation, reply };
