@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bofuss_datapath::Port;
+use bofuss_ext::Switch;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::port::{PortConfig, PortState};
 use serde_json::{Value, json};
 use tracing::warn;
 
 use super::LiveSwitch;
+use crate::dataplane::port_set::PortSet;
 use crate::export::{Bell, Counted, Export, ExportSpec, MAX_EXPORTS, PortCounters, StartedExport};
 use crate::metrics::Samples;
 use crate::port::OpenPort;
@@ -44,6 +46,43 @@ impl Exports {
         let is_free = |number: &u32| self.started.iter().all(|other| other.number != *number);
         let mut free = numbers.filter(is_free);
         free.next().expect("there are fewer exports than numbers")
+    }
+
+    /// Takes over the configured exports of a switch with this id: those that stay go on, the
+    /// others end and begin. Returns true if there are others than before.
+    fn replace(&mut self, wanted: &[ExportSpec], id: u32) -> bool {
+        let all = self.started.drain(..);
+        let (kept, ended): (Vec<_>, Vec<_>) =
+            all.partition(|started| wanted.contains(&started.export.spec));
+        self.started = kept;
+        let has_changed = !ended.is_empty() || self.started.len() < wanted.len();
+        for spec in wanted {
+            if self.all().any(|export| export.spec == *spec) {
+                continue;
+            }
+            let number = self.free_number(id);
+            match StartedExport::start(spec.clone(), number) {
+                Ok(started) => self.started.push(started),
+                Err(error) => warn!("{spec}: {error}"),
+            }
+        }
+        has_changed
+    }
+
+    /// Gives counters of ports to the exports for which they are due.
+    fn send_counters(&self, switch: &mut Switch, ports: &PortSet) {
+        let due: Vec<_> = self
+            .all()
+            .filter(|export| export.wants_counters() && export.state.takes_counters())
+            .collect();
+        if due.is_empty() {
+            return;
+        }
+        let counters = port_counters(switch, ports);
+        for export in due {
+            let seen = counters.iter().filter(|(port, _)| export.sees(*port));
+            export.send_counters(seen.map(|(_, counters)| counters.clone()).collect());
+        }
     }
 
     /// Adds the metrics of all.
@@ -102,29 +141,11 @@ fn counts(export: &Export) -> [(&'static str, u64); 6] {
 impl LiveSwitch {
     /// Takes over the configured exports: those that stay go on, the others end and begin.
     pub(in crate::dataplane) fn set_exports(&mut self, wanted: &[ExportSpec]) {
-        let all = self.exports.started.drain(..);
-        let (kept, ended): (Vec<_>, Vec<_>) =
-            all.partition(|started| wanted.contains(&started.export.spec));
-        self.exports.started = kept;
-        let has_changed = !ended.is_empty() || self.exports.started.len() < wanted.len();
         let id = self.switch.datapath().config().datapath_id as u32;
-        for spec in wanted {
-            if self.exports.all().any(|export| export.spec == *spec) {
-                continue;
-            }
-            let number = self.exports.free_number(id);
-            match StartedExport::start(spec.clone(), number) {
-                Ok(started) => self.exports.started.push(started),
-                Err(error) => warn!("{spec}: {error}"),
-            }
+        if !self.exports.replace(wanted, id) {
+            return;
         }
-        if has_changed {
-            self.feed_exports();
-        }
-    }
-
-    /// Lets the exports that there are see the ports, of all workers.
-    fn feed_exports(&mut self) {
+        // They see the ports of all workers.
         let exports: Vec<_> = self.exports.all().cloned().collect();
         self.workers().tell_of_exports(&exports);
         self.io.ports.set_exports(exports, &self.exports.bell);
@@ -134,21 +155,8 @@ impl LiveSwitch {
 
     /// Does what is due for exports.
     pub(in crate::dataplane) fn serve_exports(&mut self) {
-        if !self.io.ports.expire_flows() {
-            return;
-        }
-        let all = self.exports.all();
-        let due: Vec<_> = all
-            .filter(|export| export.wants_counters() && export.state.takes_counters())
-            .cloned()
-            .collect();
-        if due.is_empty() {
-            return;
-        }
-        let counters = self.port_counters();
-        for export in due {
-            let seen = counters.iter().filter(|(port, _)| export.sees(*port));
-            export.send_counters(seen.map(|(_, counters)| counters.clone()).collect());
+        if self.io.ports.expire_flows() {
+            self.exports.send_counters(&mut self.switch, &self.io.ports);
         }
     }
 
@@ -164,16 +172,17 @@ impl LiveSwitch {
         let ending = self.exports.started.drain(..);
         ending.for_each(|started| started.end(END_TIMEOUT));
     }
+}
 
-    fn port_counters(&mut self) -> Vec<(PortNo, PortCounters)> {
-        let settled = self.switch.settled();
-        let ports = settled.datapath().ports();
-        let found = self.io.ports.all().filter_map(|open| {
-            let port = ports.get(&open.number)?;
-            Some((open.number, counters_of(port, open)))
-        });
-        found.collect()
-    }
+/// The counters of all open ports.
+fn port_counters(switch: &mut Switch, open: &PortSet) -> Vec<(PortNo, PortCounters)> {
+    let settled = switch.settled();
+    let ports = settled.datapath().ports();
+    let found = open.all().filter_map(|open| {
+        let port = ports.get(&open.number)?;
+        Some((open.number, counters_of(port, open)))
+    });
+    found.collect()
 }
 
 fn counters_of(port: &Port, open: &OpenPort) -> PortCounters {
