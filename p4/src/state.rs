@@ -130,6 +130,25 @@ impl State {
             None => low,
         }
     }
+
+    /// Keeps the memory of a packet's headers for the next packet.
+    pub fn recycle(&mut self, phv: &mut Phv) {
+        if self.spare.is_empty() {
+            self.spare.push(core::mem::take(phv));
+        }
+    }
+
+    /// Returns true if a value set has a member that is equal to `key` in the bits of `mask`.
+    pub fn in_value_set(&self, set: usize, key: &[u8], mask: Option<&[u8]>) -> bool {
+        let values = &self.value_sets[set];
+        match mask {
+            None => values.contains(key),
+            Some(mask) => values.iter().any(|value| {
+                let mut bytes = value.iter().zip(key).zip(mask);
+                bytes.all(|((value, key), mask)| value & mask == key & mask)
+            }),
+        }
+    }
 }
 
 fn paged<T: Clone + Default>(arrays: &[Array]) -> Vec<Paged<T>> {

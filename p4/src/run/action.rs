@@ -6,9 +6,7 @@ use alloc::string::String;
 use super::sink::{DropReason, Sink};
 use super::walk::{DROP_PORT, Walk};
 use crate::int::Int;
-use crate::program::{
-    AnyStack, Data, ExternOp, HeaderOp, HeaderRef, PacketOp, Primitive, Target, UnionRef,
-};
+use crate::program::{AnyStack, Data, ExternOp, HeaderOp, PacketOp, Primitive, Target};
 
 impl<S: Sink> Walk<'_, S> {
     /// Executes primitives with the parameters of an action.
@@ -40,7 +38,7 @@ impl<S: Sink> Walk<'_, S> {
 
     /// The value of a number.
     pub(super) fn number(&self, data: &Data, parameters: &[Int]) -> Int {
-        self.view(parameters, self.ahead()).data(data)
+        self.view(parameters, self.packet.ahead()).data(data)
     }
 
     fn write(&mut self, target: &Target, value: &Int, parameters: &[Int]) {
@@ -55,14 +53,6 @@ impl<S: Sink> Walk<'_, S> {
         }
     }
 
-    fn header(&self, header: &HeaderRef, parameters: &[Int]) -> Option<usize> {
-        self.view(parameters, &[]).header(header)
-    }
-
-    fn union(&self, union: &UnionRef, parameters: &[Int]) -> Option<usize> {
-        self.view(parameters, &[]).union(union)
-    }
-
     /// Changes headers and stacks. Elements that a stack has not are left alone.
     fn header_op(&mut self, op: &HeaderOp, parameters: &[Int]) {
         let program = self.program;
@@ -74,8 +64,8 @@ impl<S: Sink> Walk<'_, S> {
                 self.packet.phv.lengths[to_row.header] = length;
             }
             HeaderOp::Assign(to, from) => {
-                let from = self.header(from, parameters);
-                if let Some(to) = self.header(to, parameters) {
+                let from = self.view(parameters, &[]).header(from);
+                if let Some(to) = self.view(parameters, &[]).header(to) {
                     match from {
                         Some(from) => self.packet.phv.copy(program, to, from),
                         None => self.packet.phv.valid[to] = false,
@@ -83,8 +73,8 @@ impl<S: Sink> Walk<'_, S> {
                 }
             }
             HeaderOp::AssignUnion(to, from) => {
-                let from = self.union(from, parameters);
-                if let (Some(to), Some(from)) = (self.union(to, parameters), from) {
+                let from = self.view(parameters, &[]).union(from);
+                if let (Some(to), Some(from)) = (self.view(parameters, &[]).union(to), from) {
                     let (to, from) = (&program.unions[to], &program.unions[from]);
                     self.packet
                         .phv
@@ -103,12 +93,12 @@ impl<S: Sink> Walk<'_, S> {
                 self.trace(2, |_| format!("pop {}", walk_stack(program, *stack)));
             }
             HeaderOp::SetValid(header) => {
-                if let Some(id) = self.header(header, parameters) {
+                if let Some(id) = self.view(parameters, &[]).header(header) {
                     self.set_valid(id);
                 }
             }
             HeaderOp::SetInvalid(header) => {
-                if let Some(id) = self.header(header, parameters)
+                if let Some(id) = self.view(parameters, &[]).header(header)
                     && self.packet.phv.valid[id]
                 {
                     let bytes = self.packet.phv.header_bytes(program, id);

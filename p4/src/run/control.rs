@@ -114,7 +114,9 @@ impl<S: Sink> Walk<'_, S> {
             Does::Member(member) => member,
             Does::Group(group) => {
                 let selector = self.program.profiles[table.profile?].selector.as_ref()?;
-                let hash = selector.algorithm.compute(&self.input(&selector.input), 0);
+                let hash = selector
+                    .algorithm
+                    .compute(&self.packet.input(self.program, &selector.input), 0);
                 self.state.profiles[table.profile?].choose(group, hash)?
             }
         };

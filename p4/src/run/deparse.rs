@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::bits::Writer;
 use super::sink::Sink;
-use super::walk::Walk;
+use super::walk::{Packet, Walk};
 use crate::program::{Input, Program};
 
 /// Bytes of room for what headers may have more than expected.
@@ -12,35 +12,10 @@ const ROOM: usize = 64;
 /// The bytes of the headers of a frame, and of the input of a calculation.
 const MAX_FRAME: usize = 1 << 20;
 
-impl<S: Sink> Walk<'_, S> {
-    /// The frame as it leaves: checksums, headers, and what the parser left; `None` if it is too
-    /// long.
-    pub(super) fn deparse(&mut self) -> Option<Vec<u8>> {
-        let program = self.program;
-        self.update_checksums();
-        self.primitives(&program.deparser_body, &[]);
-        let phv = &self.packet.phv;
-        let mut writer = Writer::with_capacity(self.packet.length + ROOM);
-        for header in program.deparse.iter().filter(|header| phv.valid[**header]) {
-            for field in program.headers[*header].fields() {
-                writer.push(&phv.values[field], phv.width(program, field));
-            }
-            if writer.len() > MAX_FRAME {
-                return None;
-            }
-        }
-        writer.extend(self.ahead());
-        let mut bytes = writer.into_bytes();
-        if let Some(most) = self.packet.truncate {
-            bytes.truncate(most);
-        }
-        Some(bytes)
-    }
-
+impl Packet {
     /// The bytes that a hash or checksum is computed of: at most so many as a frame may have.
-    pub(super) fn input(&self, parts: &[Input]) -> Vec<u8> {
-        let program: &Program = self.program;
-        let phv = &self.packet.phv;
+    pub(super) fn input(&self, program: &Program, parts: &[Input]) -> Vec<u8> {
+        let phv = &self.phv;
         let mut writer = Writer::with_capacity(ROOM);
         for part in parts {
             if writer.len() > MAX_FRAME {
@@ -63,10 +38,38 @@ impl<S: Sink> Walk<'_, S> {
         }
         writer.into_bytes()
     }
+}
+
+impl<S: Sink> Walk<'_, S> {
+    /// The frame as it leaves: checksums, headers, and what the parser left; `None` if it is too
+    /// long.
+    pub(super) fn deparse(&mut self) -> Option<Vec<u8>> {
+        let program = self.program;
+        self.update_checksums();
+        self.primitives(&program.deparser_body, &[]);
+        let phv = &self.packet.phv;
+        let mut writer = Writer::with_capacity(self.packet.length + ROOM);
+        for header in program.deparse.iter().filter(|header| phv.valid[**header]) {
+            for field in program.headers[*header].fields() {
+                writer.push(&phv.values[field], phv.width(program, field));
+            }
+            if writer.len() > MAX_FRAME {
+                return None;
+            }
+        }
+        writer.extend(self.packet.ahead());
+        let mut bytes = writer.into_bytes();
+        if let Some(most) = self.packet.truncate {
+            bytes.truncate(most);
+        }
+        Some(bytes)
+    }
 
     /// The result of a calculation.
     pub(super) fn calculate(&mut self, calculation: usize) -> u64 {
-        let bytes = self.input(&self.program.calculations[calculation].input);
+        let bytes = self
+            .packet
+            .input(self.program, &self.program.calculations[calculation].input);
         let turn = self.state.turns[calculation];
         self.state.turns[calculation] = turn.wrapping_add(1);
         self.state.algorithms[calculation].compute(&bytes, turn)

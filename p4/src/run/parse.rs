@@ -65,7 +65,7 @@ impl<S: Sink> Walk<'_, S> {
             // All cases but a default compare nothing, which is equal to nothing.
             return Ok(state.cases.first().and_then(|(_, next)| *next));
         }
-        if self.ahead().len() < state.ahead {
+        if self.packet.ahead().len() < state.ahead {
             return Err(self.program.core_errors.packet_too_short);
         }
         let key = self.select_key(state)?;
@@ -75,7 +75,7 @@ impl<S: Sink> Walk<'_, S> {
                 let mut bytes = key.iter().zip(mask).zip(value);
                 bytes.all(|((key, mask), value)| key & mask == *value)
             }
-            SelectCase::Set(set, mask) => self.in_value_set(*set, &key, mask.as_deref()),
+            SelectCase::Set(set, mask) => self.state.in_value_set(*set, &key, mask.as_deref()),
         });
         let name =
             |next: Option<usize>| next.map_or("accept", |index| &*self.program.states[index].name);
@@ -117,7 +117,7 @@ impl<S: Sink> Walk<'_, S> {
                     self.packet.phv.values[program.headers[header].first + place].clone()
                 }
                 SelectKey::Lookahead(offset, width) => self
-                    .view(&[], self.ahead())
+                    .view(&[], self.packet.ahead())
                     .data(&Data::Lookahead(*offset, *width)),
             };
             value.append_to(*width, &mut key);
@@ -125,20 +125,9 @@ impl<S: Sink> Walk<'_, S> {
         Ok(key)
     }
 
-    fn in_value_set(&self, set: usize, key: &[u8], mask: Option<&[u8]>) -> bool {
-        let values = &self.state.value_sets[set];
-        match mask {
-            None => values.contains(key),
-            Some(mask) => values.iter().any(|value| {
-                let mut bytes = value.iter().zip(key).zip(mask);
-                bytes.all(|((value, key), mask)| value & mask == key & mask)
-            }),
-        }
-    }
-
     /// A number in the parser. Errors: it needs what is not there.
     fn parser_data(&self, data: &Data) -> Result<Int, ErrorCode> {
-        let view = self.view(&[], self.ahead());
+        let view = self.view(&[], self.packet.ahead());
         let value = view.data(data);
         match view.missing.get() {
             None => Ok(value),
@@ -178,7 +167,7 @@ impl<S: Sink> Walk<'_, S> {
                 Ok(())
             }
             ParserOp::Verify(cond, code) => {
-                if self.view(&[], self.ahead()).cond(cond) {
+                if self.view(&[], self.packet.ahead()).cond(cond) {
                     return Ok(());
                 }
                 let code = self.parser_data(code)?;
@@ -189,7 +178,7 @@ impl<S: Sink> Walk<'_, S> {
                 if !bits.is_multiple_of(8) {
                     return Err(errors.parser_invalid_argument);
                 }
-                if bits / 8 > self.ahead().len() {
+                if bits / 8 > self.packet.ahead().len() {
                     return Err(errors.packet_too_short);
                 }
                 self.packet.parsed += bits / 8;
@@ -214,7 +203,7 @@ impl<S: Sink> Walk<'_, S> {
             return Err(errors.parser_invalid_argument);
         }
         let fixed = row.fixed_bits as usize;
-        if variable / 8 + fixed / 8 > self.ahead().len() {
+        if variable / 8 + fixed / 8 > self.packet.ahead().len() {
             return Err(errors.packet_too_short);
         }
         if variable > row.variable.map_or(0, |(_, most)| most as usize) {

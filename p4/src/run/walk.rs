@@ -85,6 +85,30 @@ impl Packet {
         }
     }
 
+    /// What the parser has not taken of the packet.
+    pub(super) fn ahead(&self) -> &[u8] {
+        &self.frame[self.parsed..]
+    }
+
+    /// Sets all metadata of a copy, whose headers are `phv`, to 0 but the fields that it keeps of
+    /// this packet, and its type.
+    fn keep_fields(
+        &self,
+        program: &Program,
+        phv: &mut Phv,
+        list: Option<usize>,
+        instance: Instance,
+    ) {
+        phv.reset_metadata(program);
+        let elements = list.map_or(&[][..], |list| &program.field_lists[list].elements);
+        for element in elements {
+            if let crate::program::Data::Field(field) = element {
+                phv.values[*field] = self.phv.values[*field].clone();
+            }
+        }
+        phv.set_some(program, program.standard.instance_type, instance as u64);
+    }
+
     /// Ends the packet, for a reason.
     pub(super) fn kill(&mut self, reason: DropReason) {
         self.dead = Some(reason);
@@ -175,21 +199,9 @@ impl<'a, S: Sink> Walk<'a, S> {
         }
     }
 
-    /// What the parser has not taken of the packet.
-    pub(super) fn ahead(&self) -> &[u8] {
-        &self.packet.frame[self.packet.parsed..]
-    }
-
     fn drop_packet(&mut self, reason: DropReason) {
         self.trace(0, |_| format!("drop: {}", reason.name()));
         self.sink.dropped(reason);
-    }
-
-    /// Keeps the memory of the packet's headers for the next packet.
-    fn recycle(&mut self) {
-        if self.state.spare.is_empty() {
-            self.state.spare.push(core::mem::take(&mut self.packet.phv));
-        }
     }
 
     fn enqueue(&mut self, work: Work) {
@@ -271,21 +283,9 @@ impl<'a, S: Sink> Walk<'a, S> {
         self.parse();
         let mut clone = core::mem::replace(&mut self.packet, original);
         clone.exit = false;
-        self.keep_fields(&mut clone.phv, list, Instance::IngressClone);
+        self.packet
+            .keep_fields(self.program, &mut clone.phv, list, Instance::IngressClone);
         self.send_clone(session, clone);
-    }
-
-    /// Sets all metadata of a copy to 0 but the fields that it keeps and its type.
-    fn keep_fields(&self, phv: &mut Phv, list: Option<usize>, instance: Instance) {
-        let program = self.program;
-        phv.reset_metadata(program);
-        let elements = list.map_or(&[][..], |list| &program.field_lists[list].elements);
-        for element in elements {
-            if let crate::program::Data::Field(field) = element {
-                phv.values[*field] = self.packet.phv.values[*field].clone();
-            }
-        }
-        phv.set_some(program, program.standard.instance_type, instance as u64);
     }
 
     fn send_clone(&mut self, session: u32, clone: Packet) {
@@ -328,7 +328,8 @@ impl<'a, S: Sink> Walk<'a, S> {
         }
         let mut packet = Packet::new(Phv::new(self.program), frame, passes);
         packet.length = length;
-        self.keep_fields(&mut packet.phv, Some(list), instance);
+        self.packet
+            .keep_fields(self.program, &mut packet.phv, Some(list), instance);
         let field = self.program.standard.packet_length;
         packet.phv.set_some(self.program, field, length as u64);
         self.enqueue(Work::Ingress(packet));
@@ -381,7 +382,7 @@ impl<'a, S: Sink> Walk<'a, S> {
             return self.again(list, Instance::Recirculated, frame.into(), length);
         }
         let priority = self.packet.phv.get_some(standard.priority) as u8;
-        self.recycle();
+        self.state.recycle(&mut self.packet.phv);
         self.trace(0, |_| format!("{} bytes leave at port {port}", frame.len()));
         self.sink.transmit(Sent {
             port,
@@ -400,7 +401,8 @@ impl<'a, S: Sink> Walk<'a, S> {
         self.trace(0, |_| format!("clone to session {session}"));
         let mut clone = self.packet.copy();
         clone.passes += 1;
-        self.keep_fields(&mut clone.phv, list, Instance::EgressClone);
+        self.packet
+            .keep_fields(self.program, &mut clone.phv, list, Instance::EgressClone);
         self.send_clone(session, clone);
     }
 }
