@@ -233,15 +233,16 @@ impl Machine {
                 key,
                 transition,
             } => {
-                self.check_key(*table, key, error::SET_FLOW_STATE)?;
-                let states = &self.enabled(*table).ok_or(error::SET_FLOW_STATE)?.states;
-                let flow = states.seek(FlowKey::new(key));
+                let stateful = self.enabled(*table).ok_or(error::SET_FLOW_STATE)?;
+                stateful.check_key(key)?;
+                let flow = stateful.states.seek(FlowKey::new(key));
                 let from_controller = (&flow, || PortNo::CONTROLLER);
                 let set = self.transition(now, *table, from_controller, transition);
                 set.map_err(|TableFull| error::STATE_MOD_FAILED)?;
             }
             StateMod::DelFlowState { table, key } => {
-                self.check_key(*table, key, error::DEL_FLOW_STATE)?;
+                let enabled = self.enabled(*table).ok_or(error::DEL_FLOW_STATE)?;
+                enabled.check_key(key)?;
                 let place = self.tables[usize::from(*table)].as_mut();
                 let stateful = place.expect("the table is enabled");
                 if !stateful.states.remove(now, &FlowKey::new(key)) {
@@ -252,21 +253,6 @@ impl Machine {
             StateMod::ResetGlobalState => self.global = 0,
         }
         self.summarize();
-        Ok(())
-    }
-
-    /// Checks a key that a controller has sent. Errors: `disabled` if packets have no states in
-    /// this table; BAD_EXP_LEN if the table's keys have another length.
-    pub(crate) fn check_key(
-        &self,
-        table: u8,
-        key: &[u8],
-        disabled: ErrorCode,
-    ) -> Result<(), ErrorCode> {
-        let table = self.enabled(table).ok_or(disabled)?;
-        if table.key_bytes() != Some(key.len()) {
-            return Err(error::BAD_EXP_LEN);
-        }
         Ok(())
     }
 

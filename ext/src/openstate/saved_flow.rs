@@ -135,7 +135,8 @@ impl Machine {
     /// another length than the table's, STATE_MOD_FAILED if its port has no room for it.
     pub(crate) fn restore_flow(&mut self, now: Time, flow: &SavedFlow) -> Result<(), ErrorCode> {
         self.end_trial();
-        self.check_key(flow.table, &flow.key, error::SET_FLOW_STATE)?;
+        let enabled = self.enabled(flow.table).ok_or(error::SET_FLOW_STATE)?;
+        enabled.check_key(&flow.key)?;
         let key = FlowKey::new(&flow.key);
         let entry = Some(flow.entry(now));
         self.set_flow(now, flow.table, &key, entry, flow.port)

@@ -119,6 +119,16 @@ impl Stateful {
         self.scopes().map(|(_, extractor)| extractor.bytes()).next()
     }
 
+    /// Checks a key that a controller has sent. Errors: BAD_EXP_LEN if the table's keys have
+    /// another length.
+    pub(crate) fn check_key(&self, key: &[u8]) -> Result<(), ErrorCode> {
+        if self.key_bytes() == Some(key.len()) {
+            Ok(())
+        } else {
+            Err(error::BAD_EXP_LEN)
+        }
+    }
+
     /// Sets an extractor. `known` are the dialects that know the message, `initial` those of a
     /// table about which nothing is known yet.
     ///

@@ -121,7 +121,8 @@ impl RegisterTables {
                 mask,
                 key,
             } => {
-                machine.check_key(number, key, error::SET_FLOW_STATE)?;
+                let enabled = machine.enabled(number).ok_or(error::SET_FLOW_STATE)?;
+                enabled.check_key(key)?;
                 let key = FlowKey::new(key);
                 let old = machine.flow(now, number, &key);
                 // The mask counts only for a flow that has an entry.
