@@ -245,9 +245,9 @@ impl Lab {
             log,
             tcp,
         };
-        until("the switch listens", || {
-            lab.log().contains("waiting for controllers")
-        });
+        let lines = ["waiting for controllers", ": P4 program "];
+        let says = |line: &&str| lab.log().contains(line);
+        until("the switch runs", || lines.iter().any(says));
         lab
     }
 

@@ -111,6 +111,7 @@ fn change(stage: &mut Stage, key: &str) {
         ),
         "workers" => refuses(stage, key, "1", "workers: a change needs a restart"),
         "dispatch" => stage.follows(key, "'port'"),
+        "p4" | "p4-entries" => refuses(stage, key, "'/none'", key),
         "state-dir" => {
             refuses(stage, key, "'/tmp'", "state-dir: a record has everything");
         }

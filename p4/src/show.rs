@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use crate::int::Int;
 use crate::program::{
-    Comparison, Cond, Data, HeaderRef, Match, Operator, Program, Table, UnionRef,
+    Array, Comparison, Cond, Data, HeaderRef, Match, Operator, Program, Table, UnionRef,
 };
 use crate::run::phv::Phv;
-use crate::table::{Does, Entry, TableState};
+use crate::table::{Does, Entry, Handle, TableState};
 
 /// A condition with the values of its fields.
 pub fn cond(program: &Program, phv: &Phv, cond: &Cond) -> String {
@@ -59,15 +59,37 @@ pub fn near_miss(table: &Table, state: &TableState, values: &[Int]) -> Option<St
     ))
 }
 
-/// A table with its entries, a line each.
-pub fn table(program: &Program, table: usize, state: &TableState) -> String {
+/// The name of an array, and its `cells` with their indices, at most `most`, a line each.
+pub fn cells(array: &Array, cells: impl Iterator<Item = (usize, String)>, most: usize) -> String {
+    let mut text = format!("{} ({} cells)\n", array.name, array.size);
+    for (number, (index, value)) in cells.enumerate() {
+        if number == most {
+            text.push_str(&format!("  and others from {index} on\n"));
+            break;
+        }
+        text.push_str(&format!("  {index}: {value}\n"));
+    }
+    text
+}
+
+/// A table with at most `most` of its entries from the number `from` on, a line each.
+pub fn table(
+    program: &Program,
+    table: usize,
+    state: &TableState,
+    (from, most): (Handle, usize),
+) -> String {
     let row = &program.tables[table];
     let key = row.key.iter();
     let key: Vec<String> = key
         .map(|part| format!("{}: {}", part.name, part.kind.name()))
         .collect();
     let mut text = format!("table {} ({})\n", row.name, key.join(", "));
-    for (handle, entry) in state.iter() {
+    for (number, (handle, entry)) in state.iter_from(from).enumerate() {
+        if number == most {
+            text.push_str(&format!("  and others from {handle} on\n"));
+            break;
+        }
         let parts = row.key.iter().zip(&entry.key);
         let parts: Vec<String> = parts
             .map(|(part, wanted)| format!("{}={}", part.name, matched(wanted)))

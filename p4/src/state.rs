@@ -44,6 +44,19 @@ impl<T: Clone + Default> Paged<T> {
         Some(page.map_or_else(T::default, |page| page[index % PAGE].clone()))
     }
 
+    /// Those of the cells that are not as they were at first, with their indices.
+    pub fn changed(&self) -> impl Iterator<Item = (usize, &T)>
+    where
+        T: PartialEq,
+    {
+        let pages = self.pages.iter().enumerate();
+        let cells = pages.flat_map(|(page, cells)| {
+            let cells = cells.as_deref().unwrap_or_default().iter().enumerate();
+            cells.map(move |(at, cell)| (page * PAGE + at, cell))
+        });
+        cells.filter(|(_, cell)| **cell != T::default())
+    }
+
     /// A cell to write; `None` if there is none of this index.
     pub fn cell(&mut self, index: usize) -> Option<&mut T> {
         if index >= self.size {
@@ -74,7 +87,7 @@ pub struct Session {
 }
 
 /// What a switch knows besides its program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct State {
     pub tables: Vec<TableState>,
     pub profiles: Vec<ProfileState>,

@@ -55,6 +55,13 @@ impl Switch {
         Walk::run(&self.program, &mut self.state, sink, (port, frame), now);
     }
 
+    /// Says what becomes of a frame that arrives at `port`, and changes nothing: the state is
+    /// copied first, which takes time where there is much of it.
+    pub fn explain<S: Sink>(&self, port: u32, frame: &[u8], now: u64, sink: &mut S) {
+        let mut state = self.state.clone();
+        Walk::run(&self.program, &mut state, sink, (port, frame), now);
+    }
+
     /// An action of a table by its name. Errors: none of this name.
     pub fn action_of(&self, table: usize, name: &str) -> Result<usize> {
         let mut actions = self.program.tables[table].actions.iter();
@@ -145,9 +152,45 @@ impl Switch {
     pub fn show_entries(&self) -> String {
         let rows = self.program.tables.iter().enumerate();
         let with_keys = rows.filter(|(_, row)| !row.key.is_empty());
-        let texts =
-            with_keys.map(|(id, _)| crate::show::table(&self.program, id, &self.state.tables[id]));
-        texts.collect()
+        with_keys
+            .map(|(id, _)| self.show_table(id, 0, usize::MAX))
+            .collect()
+    }
+
+    /// A table as text, with at most `most` of its entries, from the number `from` on.
+    pub fn show_table(&self, table: usize, from: Handle, most: usize) -> String {
+        let state = &self.state.tables[table];
+        crate::show::table(&self.program, table, state, (from, most))
+    }
+
+    /// The cells of the counter of this index in the program that have counted, at most `most`, as
+    /// text.
+    pub fn show_counter(&self, counter: usize, most: usize) -> String {
+        let cells = self.state.counters[counter].changed();
+        let cells = cells.map(|(index, count)| {
+            let Count { packets, bytes } = count;
+            (index, format!("packets={packets} bytes={bytes}"))
+        });
+        crate::show::cells(&self.program.counters[counter], cells, most)
+    }
+
+    /// The cells of the register of this index in the program that are not 0, at most `most`, as
+    /// text.
+    pub fn show_register(&self, register: usize, most: usize) -> String {
+        let cells = self.state.registers[register].changed();
+        let cells = cells.map(|(index, value)| (index, format!("{value}")));
+        crate::show::cells(&self.program.registers[register], cells, most)
+    }
+
+    /// The packets that were looked up in a table, and those of them that hit an entry.
+    pub fn table_counts(&self, table: usize) -> (u64, u64) {
+        let state = &self.state.tables[table];
+        (state.lookups, state.hits)
+    }
+
+    /// How many entries a table has.
+    pub fn entry_count(&self, table: usize) -> usize {
+        self.state.tables[table].len()
     }
 
     /// What a table does where no entry matches.

@@ -88,6 +88,10 @@ pub struct TableState {
     ranges: bool,
     /// What is done where no entry matches.
     pub default: Option<Does>,
+    /// Packets that were looked up.
+    pub lookups: u64,
+    /// Those that hit an entry.
+    pub hits: u64,
 }
 
 impl TableState {
@@ -103,6 +107,8 @@ impl TableState {
             ranked: has(MatchKind::Ternary) || has(MatchKind::Range) || has(MatchKind::Optional),
             ranges: has(MatchKind::Range),
             default: default.map(|(action, data)| Does::Action(action, data)),
+            lookups: 0,
+            hits: 0,
         };
         for entry in &table.entries {
             let does = Does::Action(entry.action, entry.data.clone());
@@ -118,6 +124,11 @@ impl TableState {
         self.ranked
     }
 
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -125,7 +136,12 @@ impl TableState {
 
     /// All entries, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Handle, &Entry)> {
-        let all = self.entries.iter().enumerate();
+        self.iter_from(0)
+    }
+
+    /// The entries from a number on, with their numbers.
+    pub fn iter_from(&self, from: Handle) -> impl Iterator<Item = (Handle, &Entry)> {
+        let all = self.entries.iter().enumerate().skip(from);
         all.filter_map(|(handle, entry)| entry.as_ref().map(|entry| (handle, entry)))
     }
 

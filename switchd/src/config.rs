@@ -3,10 +3,12 @@
 
 mod accelerate;
 mod addresses;
+mod copiers;
 mod exports;
 pub mod extensions;
 mod file;
 mod options;
+pub mod p4;
 mod ports;
 mod state;
 mod tables;
@@ -29,7 +31,6 @@ use bofuss_oflib::text::add_field;
 use bofuss_oflib::{Catalogue, Version};
 use bofuss_ports::AfPacketOptions;
 
-use crate::capture::check_place;
 use crate::dataplane::BundleClock;
 use crate::error::{Error, Result, context};
 use crate::export::ExportSpec;
@@ -38,14 +39,17 @@ use crate::profile::Profile;
 use crate::{log, rundir};
 
 use addresses::{addresses, controllers};
+use copiers::{capture_folder, copiers};
 use ports::{numbered, ports_and_queues};
 use tables::datapath_config;
 
 pub use accelerate::{Accelerate, AccelerateOptions};
+pub use copiers::ConfiguredCopier;
 pub use file::{
     OF_ALL, each, from_line, from_table, in_file, over, read, table, to_line, unknown_key,
 };
 pub use options::Options;
+pub use p4::P4Program;
 pub use ports::{ConfiguredQueue, PortKind, PortSpec, ports, with_kept_numbers};
 pub use state::StateOptions;
 pub use tables::{address, station};
@@ -132,28 +136,12 @@ pub struct Config {
     pub record: Option<PathBuf>,
     /// The part of each frame that the record has.
     pub record_frames: FrameDetail,
+    /// The P4 program that it runs instead of OpenFlow tables.
+    pub p4: Option<P4Program>,
     /// The options that this configuration was made of.
     pub options: Box<Options>,
     /// The log level.
     pub log: String,
-}
-
-/// A capture or mirror of a port, with the arguments of the command that starts it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConfiguredCopier {
-    /// `PORT FILE [FLOW]`.
-    Capture(String),
-    /// `PORT TO [FLOW]`.
-    Mirror(String),
-}
-
-impl ConfiguredCopier {
-    /// The arguments.
-    pub fn words(&self) -> &str {
-        match self {
-            Self::Capture(words) | Self::Mirror(words) => words,
-        }
-    }
 }
 
 impl Config {
@@ -196,6 +184,10 @@ impl Config {
     pub fn check_conflicts(&self, others: &[Self]) -> Result<()> {
         for other in others {
             let name = &other.name;
+            if self.p4.is_some() || other.p4.is_some() {
+                let why = "a switch with a P4 program has a process of its own";
+                return Err(format!("p4: {why}: several switches of a file speak OpenFlow").into());
+            }
             if self.name == *name {
                 return Err(format!("--name {name}: another switch has this name already").into());
             }
@@ -239,6 +231,7 @@ impl Options {
         let tls = tls(&self)?;
         let state = StateOptions::of(&self)?;
         let (ports, queues) = ports_and_queues(&self, port_options(&self))?;
+        let p4 = P4Program::of(&self, &ports)?;
         let exports = exports::exports(&self, &ports)?;
         let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
         rundir::check_name(&name)?;
@@ -251,6 +244,7 @@ impl Options {
             copiers(&self.captures, &self.mirrors, capture_folder.as_deref())?;
         let tls_files = [self.private_key, self.certificate, self.ca_cert];
         let files = tls_files.into_iter().chain([self.config, self.profile]);
+        let p4_files = p4.iter().flat_map(P4Program::files).cloned();
         Ok(Config {
             desc: description(&name),
             name,
@@ -272,7 +266,7 @@ impl Options {
             extensions: self.extensions,
             tables,
             profile,
-            files: files.flatten().collect(),
+            files: files.flatten().chain(p4_files).collect(),
             versions: versions(&self.versions)?,
             probe_interval: Duration::from_secs(self.inactivity_probe.unwrap_or(5).into()),
             max_backoff: Duration::from_secs(self.max_backoff.unwrap_or(8).max(1).into()),
@@ -292,6 +286,7 @@ impl Options {
             state,
             record: self.record,
             record_frames: record_frames(self.record_frames.as_deref())?,
+            p4,
             options,
             log,
         })
@@ -368,40 +363,6 @@ fn record_frames(name: Option<&str>) -> Result<FrameDetail> {
     let row = FrameDetail::NAMES.iter().find(|row| row.1 == name);
     let found = row.ok_or_else(|| format!("--record-frames {name}: it is whole or headers"))?;
     Ok(found.0)
-}
-
-/// Resolves the folder for captures. Errors: it does not exist.
-fn capture_folder(folder: &Path) -> Result<PathBuf> {
-    let found = folder.canonicalize();
-    found.map_err(context(format_args!(
-        "--capture-folder {}",
-        folder.display()
-    )))
-}
-
-/// Files for captured messages, and captures and mirrors of ports.
-type CaptureOptions = (Vec<String>, Vec<ConfiguredCopier>);
-
-/// Separates captures of messages from captures and mirrors of ports. Errors: a capture outside the
-/// folder for them.
-fn copiers(
-    captures: &[String],
-    mirrors: &[String],
-    folder: Option<&Path>,
-) -> Result<CaptureOptions> {
-    let mut files = Vec::new();
-    let mut copiers = Vec::new();
-    for words in captures {
-        let (port, rest) = words.split_once(' ').unwrap_or((words, ""));
-        let file = rest.split(' ').next().unwrap_or_default();
-        check_place(file, folder).map_err(context(format_args!("--capture {words}")))?;
-        match port {
-            "openflow" => files.push(rest.into()),
-            _ => copiers.push(ConfiguredCopier::Capture(words.clone())),
-        }
-    }
-    copiers.extend(mirrors.iter().cloned().map(ConfiguredCopier::Mirror));
-    Ok((files, copiers))
 }
 
 /// A rate limit; the default burst is a quarter of what it allows per second. Errors: a rate of

@@ -183,6 +183,12 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "print how flows are divided among the threads that forward packets, and why",
     ),
     (
+        "p4",
+        "WORDS",
+        "of a P4 program: tables, entries [TABLE [FROM]], counters [NAME], registers [NAME], or \
+         trace PORT HEX",
+    ),
+    (
         "trace",
         "[--json] [--names] PACKET",
         "explain what happens to a packet: HEX, IN_PORT HEX, or in_port=1,tcp,tcp_dst=80",

@@ -51,12 +51,14 @@ use inbox::Inbox;
 use io::DataPlaneIo;
 use live_switch::{LiveSwitch, Saver};
 use missing_ports::MissingPorts;
-use poller::{Poller, Ready};
+use poller::Poller;
 
 pub use clock::BundleClock;
 pub use collection::{CollectSlice, Collection};
 pub use command::{Answer, Operation, OperatorCommand};
 pub use page::Page;
+pub use poller::{Ready, WakeSet};
+pub use port_set::PortSet;
 pub use scrape::Scrape;
 
 /// Inputs of the thread other than events of connections.

@@ -27,6 +27,7 @@ mod metrics;
 mod offline;
 mod output;
 mod p4;
+mod p4_switch;
 mod port;
 mod process;
 mod profile;
@@ -186,8 +187,13 @@ fn configured(options: config::Options) -> Result<(reload::ConfigSource, Vec<con
     Ok((source, configs))
 }
 
-async fn serve(source: reload::ConfigSource, configs: Vec<config::Config>) -> Result<()> {
+async fn serve(source: reload::ConfigSource, mut configs: Vec<config::Config>) -> Result<()> {
     let stop = stopped();
+    if let [config] = &configs[..]
+        && config.p4.is_some()
+    {
+        return p4_switch::serve(source, configs.remove(0), stop).await;
+    }
     let process = process::Process::start(configs, source, None).await?;
     process.run(|| Ok(()), stop).await
 }

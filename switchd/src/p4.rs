@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use bofuss_channel::read_input;
 use bofuss_p4::{Program, Sent, Sink, Switch, stf};
 
+use crate::config;
+use crate::config::p4::load_entries;
 use crate::error::{Error, Result, context};
 use crate::output::print;
 
@@ -59,10 +61,7 @@ impl Source {
     fn switch(&self) -> Result<Switch> {
         let mut switch = Switch::new(load(&self.program)?, 1);
         if let Some(file) = &self.entries {
-            let name = file.display();
-            let text = read_input(file).map_err(context(&name))?;
-            let loaded = switch.load_entries(text.as_bytes());
-            loaded.map_err(|error| context(&name)(error.to_string()).into_usage())?;
+            load_entries("", file, &mut switch).map_err(Error::into_usage)?;
         }
         Ok(switch)
     }
@@ -70,7 +69,7 @@ impl Source {
 
 /// Writes what becomes of a packet as lines.
 #[derive(Default)]
-struct Explained(String);
+pub struct Explained(pub String);
 
 impl Sink for Explained {
     fn transmit(&mut self, sent: Sent) {
@@ -123,7 +122,7 @@ impl P4Command {
 }
 
 /// The bytes that digits in hexadecimal are. Errors: other digits, half a byte.
-fn bytes(digits: &str) -> Result<Vec<u8>> {
+pub fn bytes(digits: &str) -> Result<Vec<u8>> {
     let digits: String = digits.split_whitespace().collect();
     let wrong = || Error::from("a packet is whole bytes in hexadecimal").into_usage();
     if !digits.is_ascii() || !digits.len().is_multiple_of(2) {
@@ -136,11 +135,7 @@ fn bytes(digits: &str) -> Result<Vec<u8>> {
 
 /// Reads a program. Errors: what is wrong with it, and where.
 fn load(file: &Path) -> Result<Program> {
-    let name = file.display();
-    let text = read_input(file).map_err(context(&name))?;
-    let program = Program::load(text.as_bytes());
-    let program = program.map_err(|error| context(&name)(error.to_string()));
-    program.map_err(Error::into_usage)
+    config::p4::load("", file).map_err(Error::into_usage)
 }
 
 /// Plays a case, and prints what became of it. Returns whether it passes.

@@ -29,7 +29,7 @@ use crate::run::{self, DataPlaneQueue, Enter, Running, Shared};
 use crate::{control, log, rights, rundir};
 
 /// The time that a switch runs on after the command `shutdown`, so that its answer arrives.
-const SHUTDOWN_ANSWER_DELAY: Duration = Duration::from_millis(50);
+pub const SHUTDOWN_ANSWER_DELAY: Duration = Duration::from_millis(50);
 
 /// The time that `trace-next` waits for a packet: less than the client waits for the answer.
 const TRACE_NEXT_TIMEOUT: Duration = Duration::from_secs(25);
@@ -197,13 +197,8 @@ impl Process {
 
     async fn serve(&mut self, stop: impl Future<Output = ()>) -> Result<()> {
         let mut stop = std::pin::pin!(stop);
-        // Without a configuration file, closing the terminal (SIGHUP) ends the switch, as it ends
-        // other programs.
         let reloads = self.source.has_file();
-        let mut hangup = None;
-        if reloads || !ignores_sighup() {
-            hangup = signal(SignalKind::hangup()).ok();
-        }
+        let mut hangup = Hangup::new(reloads);
         let mut manager = Manager::find();
         while !self.switches.is_empty() {
             tokio::select! {
@@ -220,7 +215,7 @@ impl Process {
                     }
                     manager.iter().for_each(Manager::notify_alive);
                 }
-                () = received(&mut hangup) => {
+                () = hangup.received() => {
                     if !reloads {
                         return Ok(());
                     }
@@ -354,11 +349,27 @@ async fn finished(
     (read, current.take().and_then(|(_, reply)| reply))
 }
 
-/// Waits for the signal; forever if there is none.
-async fn received(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
+/// SIGHUP. Without a configuration file, closing the terminal ends the switch, as it ends other
+/// programs, unless the process ignores it.
+pub struct Hangup(Option<Signal>);
+
+impl Hangup {
+    /// Takes the signal; `reloads` is whether there is a file to read again.
+    pub fn new(reloads: bool) -> Self {
+        let is_taken = reloads || !ignores_sighup();
+        Self(
+            is_taken
+                .then(|| signal(SignalKind::hangup()).ok())
+                .flatten(),
+        )
+    }
+
+    /// Waits for the signal; forever if it is not taken.
+    pub async fn received(&mut self) {
+        match &mut self.0 {
+            Some(signal) => drop(signal.recv().await),
+            None => std::future::pending().await,
+        }
     }
 }
 

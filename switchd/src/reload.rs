@@ -29,6 +29,11 @@ const PIPELINE: ReloadEffect = Follows(
      checked.",
 );
 
+const P4: ReloadEffect = Follows(
+    "The old program runs until the new one is right, and then ends with its entries, counters and \
+     registers. From OpenFlow to P4 or back needs a restart.",
+);
+
 /// All keys, and the effect of changing them.
 pub const KEYS: &[(&str, ReloadEffect)] = &[
     ("name", Refuses("tools find the switch by its name")),
@@ -150,6 +155,8 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
         Refuses("all threads have what the switch was given from its start"),
     ),
     ("dispatch", AT_ONCE),
+    ("p4", P4),
+    ("p4-entries", P4),
     ("log", AT_ONCE),
 ];
 
@@ -297,6 +304,10 @@ impl ConfigSource {
 fn check_change(before: &Options, after: &Options) -> Result<String> {
     let (before, after) = (config::table(before), config::table(after));
     let mut effects = String::new();
+    if before.contains_key("p4") != after.contains_key("p4") {
+        let why = "a switch speaks OpenFlow or runs a P4 program from its start to its end";
+        return Err(format!("p4: a change needs a restart: {why}").into());
+    }
     for (key, effect) in KEYS {
         if before.get(*key) != after.get(*key) {
             match effect {

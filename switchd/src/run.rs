@@ -27,11 +27,13 @@ use crate::recent::RecentMessages;
 use crate::rights::Lock;
 use crate::snoop::SnoopClients;
 
+pub use sockets::{PREDECESSOR_TIMEOUT, open_control};
+
 pub use build::{Enter, datapath_id, make_switch, remake_switch};
 
 use attach::Attached;
 use build::build;
-use sockets::{PREDECESSOR_TIMEOUT, RunSockets};
+use sockets::RunSockets;
 
 /// Limit of the queue of events to the data-plane thread. While it is full, the control thread
 /// waits.
@@ -257,6 +259,7 @@ impl Running {
             "accelerator" => self.queue.ask(Operation::Accelerator(argument)).await,
             "exports" => self.queue.ask(Operation::Exports(argument)).await,
             "workers" => self.queue.ask(Operation::Workers(argument)).await,
+            "p4" => Err("the switch speaks OpenFlow, and runs no P4 program".into()),
             "memory" => self.queue.ask(Operation::Memory).await,
             "attach" => self.attach(&argument).await,
             "detach" => self.detach().await,

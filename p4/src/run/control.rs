@@ -35,6 +35,9 @@ impl<S: Sink> Walk<'_, S> {
     fn table(&mut self, id: usize) -> Node {
         let table = &self.program.tables[id];
         let hit = self.find_entry(id, table);
+        let state = &mut self.state.tables[id];
+        state.lookups += 1;
+        state.hits += u64::from(hit.is_some());
         if let Some(handle) = hit {
             self.count_hit(id, table, handle);
         }

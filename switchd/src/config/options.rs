@@ -236,6 +236,14 @@ pub struct Options {
     /// so on. All are with one worker if the pipeline does not allow that [default: auto].
     #[arg(long, value_name = "BY")]
     pub dispatch: Option<String>,
+    /// Run this P4 program instead of OpenFlow tables: the JSON that `p4c-bm2-ss` writes for
+    /// v1model. See docs/p4.md.
+    #[arg(long, value_name = "PROGRAM")]
+    pub p4: Option<PathBuf>,
+    /// Entries, multicast groups and clone sessions of the P4 program: JSON, in the form of the P4
+    /// tutorials' runtime files.
+    #[arg(long, value_name = "FILE")]
+    pub p4_entries: Option<PathBuf>,
     /// The clock by which bundles are committed at a time: realtime or tai [default: realtime].
     #[arg(long, value_name = "CLOCK")]
     pub bundle_clock: Option<String>,

@@ -10,10 +10,13 @@ use bofuss_oflib::{PortNo, text};
 use bofuss_ports::AfPacketOptions;
 
 use super::Options;
-use crate::error::{Result, context};
+use crate::error::{Error, Result, context};
 
 /// Most slots of a receive ring; of 2 KiB each, they take 128 MiB.
 const MAX_RING_SLOTS: usize = 65_536;
+
+/// A port that P4 programs may have, and OpenFlow has not.
+const P4_FIRST: PortNo = PortNo(0);
 
 /// The source and the sink of a port's frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +103,11 @@ pub fn ports_and_queues(
     port_options: AfPacketOptions,
 ) -> Result<(Vec<PortSpec>, Vec<ConfiguredQueue>)> {
     let mut ports = number_ports(options.ports.iter().cloned(), port_options)?;
+    if let Some(port) = ports.iter().find(|port| port.number == P4_FIRST)
+        && options.p4.is_none()
+    {
+        return Err(no_number(&format!("--port 0={}", port.kind)));
+    }
     for text in &options.port_rates {
         port_rate(text, &mut ports)?;
     }
@@ -142,6 +150,7 @@ fn add_port(
     options: AfPacketOptions,
 ) -> Result<PortSpec> {
     let (number, kind) = match spec.split_once('=') {
+        Some(("0", kind)) => (P4_FIRST, kind),
         Some((number, kind)) => (port_number(&format!("--port {spec}"), number)?, kind),
         None => (PortNo(place), spec),
     };
@@ -169,8 +178,13 @@ pub(super) fn port_number(option: &str, number: &str) -> Result<PortNo> {
     };
     match named {
         Ok(port) if port.is_port() => Ok(port),
-        _ => Err(format!("{option}: a port number is 1 to {} or local", PortNo::MAX.0).into()),
+        _ => Err(no_number(option)),
     }
+}
+
+/// The error of a port number that is none in OpenFlow.
+fn no_number(option: &str) -> Error {
+    format!("{option}: a port number is 1 to {} or local", PortNo::MAX.0).into()
 }
 
 /// The port that a word names. Errors: there is none.

@@ -25,7 +25,7 @@ const TIMER: u64 = u64::MAX - 2;
 const CLOCK: u64 = u64::MAX - 3;
 
 /// A descriptor that is ready.
-pub(super) enum Ready {
+pub enum Ready {
     /// A queue of this thread, see [`Poller::waker`].
     Queues,
     /// Link events of the kernel.
@@ -51,7 +51,7 @@ impl From<&epoll::Event> for Ready {
 }
 
 /// An epoll set, with an eventfd for the queues of its thread.
-pub(super) struct WakeSet {
+pub struct WakeSet {
     epoll: OwnedFd,
     queues: Arc<QueueWaker>,
 }
@@ -69,7 +69,7 @@ pub(super) struct Poller {
 
 impl WakeSet {
     /// Waits for what is added to [`Self::epoll`], and for queues. Errors: the system's.
-    pub(super) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let this = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -84,19 +84,24 @@ impl WakeSet {
         Ok(epoll::add(&self.epoll, fd, token, epoll::EventFlags::IN)?)
     }
 
+    /// Waits for link events of the kernel, too. Errors: the system's.
+    pub fn watch_links(&self, links: BorrowedFd<'_>) -> io::Result<()> {
+        self.add(links, LINKS)
+    }
+
     /// The epoll set, for ports: the token of a port is its number. Errors: the system's.
-    pub(super) fn epoll(&self) -> io::Result<OwnedFd> {
+    pub fn epoll(&self) -> io::Result<OwnedFd> {
         self.epoll.try_clone()
     }
 
     /// Makes a queue that was polled empty report [`Ready::Queues`] once it has an item.
-    pub(super) fn waker(&self) -> Waker {
+    pub fn waker(&self) -> Waker {
         Waker::from(Arc::clone(&self.queues))
     }
 
     /// Fills `ready` with what is ready; unless `busy`, waits until something is. Errors: the
     /// system's.
-    pub(super) fn wait(&self, busy: bool, ready: &mut Vec<epoll::Event>) -> io::Result<()> {
+    pub fn wait(&self, busy: bool, ready: &mut Vec<epoll::Event>) -> io::Result<()> {
         let timeout = if busy {
             Timespec::default()
         } else {
@@ -111,7 +116,7 @@ impl WakeSet {
     }
 
     /// Acknowledges [`Ready::Queues`].
-    pub(super) fn drain_queues(&self) {
+    pub fn drain_queues(&self) {
         drain(&self.queues.0);
     }
 }
@@ -131,7 +136,7 @@ impl Poller {
                 TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
             )?,
         };
-        this.set.add(links, LINKS)?;
+        this.set.watch_links(links)?;
         this.set.add(this.timer.as_fd(), TIMER)?;
         let until_set = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
         timerfd_settime(&this.clock, until_set, &expiring(u64::MAX))?;

@@ -127,6 +127,12 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
         Gauge,
         "1 for an extension with more values than fit into the answer",
     ),
+    ("p4_digests", Counter, "digests of a P4 program"),
+    (
+        "p4_log_messages",
+        Counter,
+        "calls of log_msg of a P4 program",
+    ),
     ("captures", Gauge, "active captures and mirrors"),
     (
         "export_datagrams",

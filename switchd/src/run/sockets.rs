@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use crate::{control, rundir};
 
 /// The time that a starting switch waits for another one that is ending to release its name,
 /// interfaces and addresses. That usually takes 70 ms.
-pub(super) const PREDECESSOR_TIMEOUT: Duration = Duration::from_secs(2);
+pub const PREDECESSOR_TIMEOUT: Duration = Duration::from_secs(2);
 /// The wait between two attempts to get a name or an address that another switch has.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// The number of names that are tried at most.
@@ -34,10 +35,7 @@ pub(super) struct RunSockets {
     pub(super) openflow: Listener,
 }
 
-/// Opens the sockets of a switch. If its name is taken, a switch with a configured name waits for
-/// the other to end; any other takes the next free name.
-///
-/// Errors: a sentence for the user.
+/// Opens the sockets of a switch. Errors: a sentence for the user.
 pub(super) async fn open(
     config: &mut Config,
     hub: &Hub,
@@ -45,16 +43,50 @@ pub(super) async fn open(
     requests: &mpsc::Sender<control::CommandRequest>,
     snoop_clients: &SnoopClients,
 ) -> Result<RunSockets> {
+    named(config, folder, async |config| {
+        try_open(config, folder, hub, requests, snoop_clients).await
+    })
+    .await
+}
+
+/// Opens the control socket of a switch that does not speak OpenFlow. Errors: a sentence for the
+/// user.
+pub async fn open_control(
+    config: &mut Config,
+    folder: &Path,
+    requests: &mpsc::Sender<control::CommandRequest>,
+) -> Result<control::Socket> {
+    named(config, folder, async |config| {
+        let path = folder.join(format!("{}.ctl", config.name));
+        if answers(&path) || answers(&path.with_extension("sock")) {
+            return Ok(None);
+        }
+        let opened = control::listen(&path, &config.name, requests.clone());
+        opened.map(Some).map_err(context("control socket"))
+    })
+    .await
+}
+
+/// Opens with `try_open` the sockets of a switch under its name; that returns `None` if another has
+/// them. If the name is taken, a switch with a configured name waits for the other to end; any
+/// other takes the next free name.
+///
+/// Errors: a sentence for the user.
+async fn named<T>(
+    config: &mut Config,
+    folder: &Path,
+    try_open: impl AsyncFn(&Config) -> Result<Option<T>>,
+) -> Result<T> {
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     let wanted = config.name.clone();
     let mut number = 0;
     loop {
         // A default name is skipped, too, if a switch in another run-time directory has it.
-        if config.is_named || run_sockets("sock", Some(&config.name)).is_empty() {
+        if config.is_named || run_sockets("ctl", Some(&config.name)).is_empty() {
             let lock = lock_folder(folder, end)
                 .await
                 .map_err(context(rundir::RUN_FOLDER))?;
-            let opened = try_open(config, folder, hub, requests, snoop_clients).await?;
+            let opened = try_open(config).await?;
             drop(lock);
             if let Some(sockets) = opened {
                 if number > 0 {
@@ -78,6 +110,11 @@ pub(super) async fn open(
             config.rename(numbered(&wanted, number));
         }
     }
+}
+
+/// Whether somebody listens at a socket.
+fn answers(socket: &Path) -> bool {
+    UnixStream::connect(socket).is_ok()
 }
 
 /// The name to try next: `s1` after `s0`, but `dp-6653-1` after `dp-6653`.
@@ -118,6 +155,10 @@ async fn try_open(
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Ok(None),
         listener => listener?,
     };
+    // A switch that does not speak OpenFlow has only this one.
+    if answers(&socket.with_extension("ctl")) {
+        return Ok(None);
+    }
     rundir::set_access(&socket, config.socket_group)?;
     // The owner of the OpenFlow socket may replace the other two.
     let control = control::listen(

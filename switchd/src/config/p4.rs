@@ -1,0 +1,109 @@
+//! `--p4`: a P4 program instead of OpenFlow tables, with its entries, and the options that do not
+//! go with it.
+
+use std::path::{Path, PathBuf};
+
+use bofuss_channel::read_input;
+use bofuss_p4::{Program, Switch};
+
+use super::{Options, PortSpec, table};
+use crate::error::{Result, context};
+
+/// The highest port of a P4 program: ports have nine bits, and 511 means a drop.
+const MAX_PORT: u32 = 510;
+
+/// The keys that a switch with a P4 program has. All others are OpenFlow's.
+const KEYS: &[&str] = &[
+    "name",
+    "port",
+    "ring",
+    "seed",
+    "metrics",
+    "take-over",
+    "lock-down",
+    "no-pad",
+    "log",
+    "p4",
+    "p4-entries",
+];
+
+/// A P4 program and its entries, read and checked.
+#[derive(Clone, Debug)]
+pub struct P4Program {
+    program: PathBuf,
+    entries: Option<PathBuf>,
+    seed: u64,
+}
+
+impl P4Program {
+    /// The program that the options name, and whether they fit it; `None` without one.
+    ///
+    /// Errors: what is wrong with the program or its entries, and where; an option of OpenFlow.
+    pub fn of(options: &Options, ports: &[PortSpec]) -> Result<Option<Self>> {
+        let Some(program) = options.p4.clone() else {
+            return match &options.p4_entries {
+                Some(file) => Err(format!("--p4-entries {}: it needs --p4", file.display()).into()),
+                None => Ok(None),
+            };
+        };
+        for (key, value) in table(options) {
+            let is_given = match &value {
+                toml::Value::Boolean(set) => *set,
+                toml::Value::Array(list) => !list.is_empty(),
+                toml::Value::String(_)
+                | toml::Value::Integer(_)
+                | toml::Value::Float(_)
+                | toml::Value::Datetime(_)
+                | toml::Value::Table(_) => true,
+            };
+            if is_given && !KEYS.contains(&key.as_str()) {
+                let why = "it is for OpenFlow, and with --p4 the switch runs a P4 program instead";
+                return Err(format!("--{key}: {why}").into());
+            }
+        }
+        if let Some(port) = ports.iter().find(|port| port.number.0 > MAX_PORT) {
+            let kind = &port.kind;
+            let error = format!("--port {kind}: with --p4 a port number is 0 to {MAX_PORT}");
+            return Err(error.into());
+        }
+        let this = Self {
+            program,
+            entries: options.p4_entries.clone(),
+            seed: options.seed.unwrap_or(0).into(),
+        };
+        this.switch()?;
+        Ok(Some(this))
+    }
+
+    /// Its files.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.program].into_iter().chain(&self.entries)
+    }
+
+    /// Reads the files, and makes a switch of them. Errors: what is wrong with them, and where.
+    pub fn switch(&self) -> Result<Switch> {
+        let program = load("--p4 ", &self.program)?;
+        let mut switch = Switch::new(program, self.seed);
+        if let Some(file) = &self.entries {
+            load_entries("--p4-entries ", file, &mut switch)?;
+        }
+        Ok(switch)
+    }
+}
+
+/// Reads a program. Errors: what is wrong with it, and where; after the file's name and `option`.
+pub fn load(option: &str, file: &Path) -> Result<Program> {
+    let name = format!("{option}{}", file.display());
+    let text = read_input(file).map_err(context(&name))?;
+    let program = Program::load(text.as_bytes());
+    program.map_err(|error| context(&name)(error.to_string()))
+}
+
+/// Adds the entries of a file. Errors: the first that is wrong, and where; after the file's name
+/// and `option`.
+pub fn load_entries(option: &str, file: &Path, switch: &mut Switch) -> Result<()> {
+    let name = format!("{option}{}", file.display());
+    let text = read_input(file).map_err(context(&name))?;
+    let loaded = switch.load_entries(text.as_bytes());
+    loaded.map_err(|error| context(&name)(error.to_string()))
+}

@@ -1,0 +1,235 @@
+//! The data-plane thread of a P4 switch: gives frames of ports to the program, and between bursts
+//! does what other threads ask.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::PortNo;
+use bofuss_p4::{Count, Switch};
+use bofuss_packet::offload::{finish_checksum, plausible_count, segment};
+use bofuss_ports::{BATCH_FRAMES, Link, LinkEvent, LinkMonitor};
+use rustix::event::epoll;
+use tokio::sync::mpsc;
+use tracing::{debug, info, warn};
+
+use super::outlet::{Loss, Outlet};
+use crate::config::PortSpec;
+use crate::dataplane::{PortSet, Ready, WakeSet};
+use crate::error::{Result, context};
+use crate::port::{self, OpenPort};
+
+/// Descriptors that one wait reports at most; the others are reported by the next.
+const READY_AT_ONCE: usize = 64;
+/// The most jobs between two bursts.
+const JOBS_AT_ONCE: usize = 16;
+
+/// What another thread asks of this one.
+pub type Job = Box<dyn FnOnce(&mut P4Plane) + Send>;
+
+/// An input of the thread other than frames.
+pub enum Input {
+    /// To do this between two bursts.
+    Job(Job),
+    /// To close the ports, and end.
+    End,
+}
+
+/// A P4 switch with its ports.
+pub struct P4Plane {
+    /// The program with its entries, counters and registers.
+    pub switch: Switch,
+    /// The ports, where what leaves the program goes.
+    pub outlet: Outlet,
+    /// What each port has received, super-frames by the frames in them.
+    pub received: BTreeMap<PortNo, Count>,
+    /// The ports that it is to have.
+    pub specs: Vec<PortSpec>,
+    pool: Pool,
+    started: Instant,
+    inputs: mpsc::Receiver<Input>,
+    set: WakeSet,
+    monitor: LinkMonitor,
+    /// The rights to open interfaces were given up.
+    is_locked: bool,
+}
+
+impl P4Plane {
+    /// A switch without ports; `pool` has the buffers of its frames. Errors: the system's.
+    pub fn new(
+        switch: Switch,
+        pool: Pool,
+        monitor: LinkMonitor,
+        inputs: mpsc::Receiver<Input>,
+        is_locked: bool,
+    ) -> Result<Self> {
+        let set = WakeSet::new().and_then(|set| {
+            set.watch_links(monitor.fd())?;
+            Ok(set)
+        });
+        let set = set.map_err(context("data plane"))?;
+        let epoll = set.epoll().map_err(context("data plane"))?;
+        Ok(Self {
+            switch,
+            outlet: Outlet::new(PortSet::new(epoll), pool.clone()),
+            received: BTreeMap::new(),
+            specs: Vec::new(),
+            pool,
+            started: Instant::now(),
+            inputs,
+            set,
+            monitor,
+            is_locked,
+        })
+    }
+
+    /// Adds an open port. Errors: the system's.
+    pub fn add_port(&mut self, port: OpenPort) -> Result<()> {
+        let what = context(format!("port {}", port.name));
+        self.received.entry(port.number).or_default();
+        self.outlet.ports.add(port).map_err(what)
+    }
+
+    /// The time of the program: microseconds since the start.
+    pub fn now(&self) -> u64 {
+        self.started.elapsed().as_micros() as u64
+    }
+
+    /// The buffers of its frames.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Runs until it is asked to end, or nobody can ask it any more. Errors: the system's.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut ready: Vec<epoll::Event> = Vec::with_capacity(READY_AT_ONCE);
+        let mut frames: Vec<Frame> = Vec::with_capacity(BATCH_FRAMES);
+        // Only a queue that was polled empty wakes the thread for its next item.
+        let mut has_jobs = true;
+        loop {
+            let busy = has_jobs || !self.outlet.ports.unpolled().is_empty();
+            self.set.wait(busy, &mut ready)?;
+            if !busy && ready.is_empty() {
+                // A port whose ring is stuck is noticed here.
+                drop(self.outlet.ports.driver_counters());
+            }
+            for event in &ready {
+                match Ready::from(event) {
+                    Ready::Queues => {
+                        self.set.drain_queues();
+                        has_jobs = true;
+                    }
+                    Ready::Links => self.follow_links()?,
+                    Ready::Port(number) => self.serve_port(number, &mut frames),
+                    // This set has neither.
+                    Ready::Timer | Ready::Clock => {}
+                }
+            }
+            for number in self.outlet.ports.unpolled().to_vec() {
+                self.serve_port(number, &mut frames);
+            }
+            self.outlet.ports.flush();
+            if has_jobs {
+                match self.do_jobs() {
+                    Some(more) => has_jobs = more,
+                    None => return Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Does some of the jobs that wait. Returns true if there may be more; `None` at the end.
+    fn do_jobs(&mut self) -> Option<bool> {
+        let waker = self.set.waker();
+        for _ in 0..JOBS_AT_ONCE {
+            match self.inputs.poll_recv(&mut Context::from_waker(&waker)) {
+                Poll::Pending => return Some(false),
+                Poll::Ready(Some(Input::Job(job))) => job(self),
+                Poll::Ready(Some(Input::End) | None) => return None,
+            }
+        }
+        Some(true)
+    }
+
+    /// Sends what waits for a port, receives a burst from it, and gives that to the program.
+    fn serve_port(&mut self, number: PortNo, frames: &mut Vec<Frame>) {
+        self.outlet.ports.send_queued(number);
+        let received = self.outlet.ports.receive(number, &self.pool, frames);
+        let now = self.now();
+        for frame in frames.drain(..) {
+            self.unfold(number, frame, now);
+        }
+        if received.is_err() {
+            self.lose_port(number);
+        }
+    }
+
+    /// Gives a frame to the program; a super-frame as the frames that it would be on a wire, all
+    /// with their checksums.
+    fn unfold(&mut self, number: PortNo, mut frame: Frame, now: u64) {
+        if plausible_count(&frame).is_none() {
+            return self.outlet.lose(Loss::Offload);
+        }
+        if frame.offload.gso.is_none() {
+            finish_checksum(&mut frame);
+            return self.process(number, &frame, now);
+        }
+        let is_whole = segment(&frame, |mut piece| {
+            finish_checksum(&mut piece);
+            self.process(number, &piece, now);
+        });
+        if !is_whole {
+            self.outlet.lose(Loss::Offload);
+        }
+    }
+
+    fn process(&mut self, number: PortNo, frame: &Frame, now: u64) {
+        self.received.entry(number).or_default().add(frame.len());
+        let bytes = frame.bytes();
+        self.switch.receive(number.0, bytes, now, &mut self.outlet);
+    }
+
+    /// Applies the kernel's link events to the ports.
+    fn follow_links(&mut self) -> io::Result<()> {
+        for event in self.monitor.poll()? {
+            match event {
+                LinkEvent::New(link) | LinkEvent::Changed(link) => self.follow_link(&link),
+                LinkEvent::Gone(link) => {
+                    if let Some(number) = self.outlet.ports.with_index(link.index) {
+                        self.lose_port(number);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn follow_link(&mut self, link: &Link) {
+        if self.outlet.ports.update_link(link).is_some() {
+            return;
+        }
+        let mut specs = self.specs.iter();
+        let named = specs.find(|spec| spec.kind.interface() == Some(&link.name));
+        let Some(spec) = named.filter(|spec| !self.outlet.ports.contains(spec.number)) else {
+            return;
+        };
+        if self.is_locked {
+            let locked = crate::rights::LOCKED;
+            return warn!("{} is back: {locked}", link.name);
+        }
+        let opened = port::open(spec, 1);
+        let number = spec.number;
+        match opened.and_then(|port| self.add_port(port)) {
+            Ok(()) => info!("port {number}: {} is back", link.name),
+            Err(error) => debug!("{error}"),
+        }
+    }
+
+    fn lose_port(&mut self, number: PortNo) {
+        if let Some(port) = self.outlet.ports.remove(number) {
+            warn!("port {number}: {} is gone", port.name);
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! A P4 program at ports: hosts reach each other through it, each frame leaves as the program says,
+//! and what it has is listed, read again, and given up as of an OpenFlow switch.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use bofuss_tests::folder::Folder;
+use bofuss_tests::{Lab, Process, get, have, ok, printed, program, run, until};
+
+/// Routes to hosts 1 and 2, and what is flooded goes to ports 1 to 3.
+const ENTRIES: &str = r#"{"table_entries": [
+    {"table": "MyIngress.routes", "match": {"hdr.ipv4.dst": ["10.0.0.1", 32]},
+     "action_name": "MyIngress.forward", "action_params": {"port": 1}},
+    {"table": "MyIngress.routes", "match": {"hdr.ipv4.dst": ["10.0.0.2", 32]},
+     "action_name": "MyIngress.forward", "action_params": {"port": 2}}],
+  "multicast_group_entries": [{"multicast_group_id": 1, "replicas": [
+    {"egress_port": 1}, {"egress_port": 2}, {"egress_port": 3}]}],
+  "clone_session_entries": [{"clone_session_id": 5, "replicas": [{"egress_port": 3}]}]}"#;
+
+/// The compiled program of a case of `testdata/p4`.
+fn compiled(name: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/p4");
+    let file = root.join(name).join(name).with_extension("json");
+    file.display().to_string()
+}
+
+/// A folder with a program and its entries.
+struct Files(Folder);
+
+impl Files {
+    fn new(name: &str) -> Self {
+        let folder = Folder::new(name);
+        fs::copy(compiled("ports"), folder.file("program.json")).unwrap();
+        fs::write(folder.file("entries.json"), ENTRIES).unwrap();
+        Self(folder)
+    }
+
+    /// The options that name them.
+    fn options(&self) -> [String; 4] {
+        let (program, entries) = (self.0.file("program.json"), self.0.file("entries.json"));
+        ["--p4".into(), program, "--p4-entries".into(), entries]
+    }
+
+    /// A switch with these hosts, and further options.
+    fn lab(&self, hosts: u8, more: &[&str]) -> Lab {
+        let options = self.options();
+        let mut words: Vec<&str> = options.iter().map(String::as_str).collect();
+        words.extend(more);
+        Lab::new(hosts, &words)
+    }
+}
+
+/// Sends a command to a switch. Returns whether it succeeded, and what it prints.
+fn ctl(name: &str, command: &str) -> (bool, String) {
+    let mut bofuss = Command::new(program("bofuss"));
+    let output = run(bofuss.args(["ctl", name]).args(command.split(' ')));
+    (output.status.success(), printed(&output))
+}
+
+/// What a command prints. Panics: if it fails.
+fn says(name: &str, command: &str) -> String {
+    let (done, said) = ctl(name, command);
+    assert!(done, "{command}: {said}");
+    said
+}
+
+#[test]
+fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let files = Files::new("p4-hosts");
+    let lab = files.lab(2, &["--metrics", "0"]);
+    lab.all_ping();
+    lab.udp(1, 2);
+    // Senders leave checksums and cutting to the switch.
+    lab.tcp(1, 2, 16);
+    let name = &lab.name;
+    let entries = says(name, "p4 entries MyIngress.routes");
+    let line = "0: hdr.ipv4.dst=0xa000001/32 MyIngress.forward(port=0x1) packets=";
+    assert!(entries.contains(line), "{entries}");
+    assert!(says(name, "p4 entries MyIngress.routes 1").contains("\n  1: "));
+    assert!(says(name, "p4 registers MyIngress.last").contains("\n  1: 0xa000001\n"));
+    assert!(says(name, "p4 counters").contains("MyIngress.arrived (8 cells)\n  1: packets="));
+    let tables = says(name, "p4 tables");
+    assert!(tables.starts_with("MyIngress.routes entries=2 size=16 lookups="));
+    // What is flooded is dropped in egress at the port where it came in; there is no port 3.
+    let drops = says(name, "counters");
+    assert!(
+        drops.contains("drop_egress ") && drops.contains("no_port "),
+        "{drops}"
+    );
+    let before = says(name, "p4 tables");
+    let packet = "020000000002020000000001080045000014000000004000 0000 0a0000010a000002";
+    let told = says(name, &format!("p4 trace 1 {packet}"));
+    assert!(
+        told.contains("hits entry 1: MyIngress.forward(port=0x2)"),
+        "{told}"
+    );
+    assert_eq!(says(name, "p4 tables"), before, "a trace counts nothing");
+    for (wrong, why) in [
+        ("p4", "p4 needs WORDS"),
+        ("p4 all", "there is no 'p4 all', but tables, entries"),
+        (
+            "p4 entries routes",
+            "the program has no routes of this kind",
+        ),
+        ("p4 trace 1 xy", "hexadecimal"),
+        ("flows", "a switch with a P4 program has no command 'flows'"),
+    ] {
+        let (done, said) = ctl(name, wrong);
+        assert!(!done && said.contains(why), "{wrong}: {said}");
+    }
+    let log = lab.log();
+    let address = log.split("metrics: http://").nth(1).unwrap();
+    let (_, page) = get(address.split('/').next().unwrap(), "/metrics", "");
+    for family in [
+        "table_matches_total{switch=\"",
+        "port_receive_packets_total{switch=\"",
+        "dropped_packets_total{switch=\"",
+        "p4_digests_total{switch=\"",
+    ] {
+        assert!(page.contains(&format!("bofuss_{family}{name}\"")), "{page}");
+    }
+}
+
+/// A datagram of one byte from host 1 to host 2, to this port of UDP, with the checksum of IPv4.
+fn datagram(ttl: u8, port: u16, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+    let mut ip = [
+        0x45, 0, 0, 29, 0, 0, 0, 0, ttl, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ];
+    let words = ip
+        .chunks(2)
+        .map(|two| u32::from(two[0]) << 8 | u32::from(two[1]));
+    let sum: u32 = words.sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    frame.extend(ip);
+    frame.extend([0, 7]);
+    frame.extend(port.to_be_bytes());
+    frame.extend([0, 9, 0, 0]);
+    frame.extend(payload);
+    frame
+}
+
+/// A capture file of frames.
+fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    file.extend([0xff, 0xff, 0, 0, 1, 0, 0, 0]);
+    for frame in frames {
+        let length = (frame.len() as u32).to_le_bytes();
+        file.extend([[0; 4], [0; 4], length, length].concat());
+        file.extend(frame);
+    }
+    file
+}
+
+/// The frames of a capture file.
+fn frames(file: &str) -> Vec<Vec<u8>> {
+    let bytes = fs::read(file).unwrap_or_default();
+    let mut rest = bytes.get(24..).unwrap_or_default();
+    let mut frames = Vec::new();
+    while let Some(head) = rest.get(8..12) {
+        let length = u32::from_le_bytes(head.try_into().unwrap()) as usize;
+        let Some(frame) = rest.get(16..16 + length) else {
+            break;
+        };
+        frames.push(frame.to_vec());
+        rest = &rest[16 + length..];
+    }
+    frames
+}
+
+#[test]
+fn each_frame_leaves_at_the_ports_and_as_the_program_says() {
+    let files = Files::new("p4-frames");
+    let folder = &files.0;
+    let broadcast = [[0xff; 6].as_slice(), &[2, 0, 0, 0, 0, 1, 8, 6, 1, 2, 3, 4]].concat();
+    let asked: Vec<Vec<u8>> = [9000, 9001, 9002, 9003, 9004, 9005, 9006]
+        .iter()
+        .map(|port| datagram(64, *port, b"A"))
+        .chain([broadcast.clone()])
+        .collect();
+    fs::write(folder.file("in1"), pcap(&asked)).unwrap();
+    fs::write(folder.file("none"), pcap(&[])).unwrap();
+    let name = format!("p4f-{}", std::process::id());
+    let mut command = Command::new(program("bofuss"));
+    command.args(["run", "--name", &name, "--no-pad", "--log", "debug"]);
+    command.args(files.options());
+    for port in 1..=3 {
+        let input = folder.file(if port == 1 { "in1" } else { "none" });
+        let output = folder.file(&format!("out{port}.pcap"));
+        command.args(["--port", &format!("{port}=pcap:{input},{output}")]);
+    }
+    let log = folder.file("log");
+    let mut switch = Process::start(command.stderr(fs::File::create(&log).unwrap()));
+    until("all is sent", || {
+        let (_, ports) = ctl(&name, "ports");
+        ports.contains("1 pcap:") && frames(&folder.file("out3.pcap")).len() >= 2
+    });
+    let sent = [1, 2, 3].map(|port| frames(&folder.file(&format!("out{port}.pcap"))));
+    let (twice, once) = (datagram(62, 7002, b"A"), datagram(63, 7003, b"A"));
+    let routed = |port| datagram(63, port, b"A");
+    let expected = vec![
+        routed(9000),
+        routed(9001),
+        twice,
+        once,
+        routed(9004),
+        datagram(63, 9005, b""),
+        broadcast.clone(),
+    ];
+    assert!(sent[0].is_empty());
+    assert_eq!(sent[1], expected);
+    assert_eq!(sent[2], [datagram(64, 9001, b"A"), broadcast]);
+    let drops = says(&name, "counters");
+    assert_eq!(drops, "drop_egress 1\nno_port 1\n");
+    let log = fs::read_to_string(log).unwrap();
+    assert!(
+        log.contains("log_msg: to port 77") && log.contains("digest 0: "),
+        "{log}"
+    );
+    assert_eq!(switch.terminate(), Some(0));
+}
+
+#[test]
+fn a_new_program_runs_once_it_is_right_and_the_old_one_until_then() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let files = Files::new("p4-reload");
+    let lab = files.lab(2, &["--lock-down"]);
+    lab.all_ping();
+    let entries = files.0.file("entries.json");
+    fs::write(&entries, ENTRIES.replace("\"port\": 2", "\"port\": 999")).unwrap();
+    let (done, said) = ctl(&lab.name, "reload");
+    let place = "/table_entries/1";
+    assert!(
+        !done && said.contains("--p4-entries") && said.contains(place),
+        "{said}"
+    );
+    assert!(lab.pings(1, 2), "the old entries stay");
+    fs::write(files.0.file("program.json"), "{}").unwrap();
+    let (done, said) = ctl(&lab.name, "reload");
+    assert!(
+        !done && said.contains("program.json: /: has no __meta__"),
+        "{said}"
+    );
+    assert!(lab.pings(1, 2), "the old program runs");
+    fs::copy(compiled("ports"), files.0.file("program.json")).unwrap();
+    fs::write(&entries, ENTRIES.replace("\"port\": 2", "\"port\": 7")).unwrap();
+    assert_eq!(says(&lab.name, "reload"), "");
+    assert!(!lab.pings(1, 2), "the new entries send it elsewhere");
+    fs::write(&entries, ENTRIES).unwrap();
+    assert_eq!(says(&lab.name, "reload"), "");
+    assert!(lab.pings(1, 2));
+    let status = fs::read_to_string(format!("/proc/{}/status", lab.switch.0.id())).unwrap();
+    for line in ["CapPrm:\t0000000000000000", "Seccomp:\t2", "NoNewPrivs:\t1"] {
+        assert!(status.contains(line), "{line}: {status}");
+    }
+}
+
+#[test]
+fn a_configuration_file_is_followed_as_far_as_a_program_may_change() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let files = Files::new("p4-file");
+    let [_, program, _, entries] = files.options();
+    let file = files.0.file("switch.toml");
+    let write = |more: &str| {
+        let text = format!("p4 = '{program}'\np4-entries = '{entries}'\n{more}");
+        fs::write(&file, text).unwrap();
+    };
+    write("");
+    let lab = Lab::new(2, &["--config", &file]);
+    lab.all_ping();
+    let hang_up = || ok(Command::new("kill").args(["-HUP", &lab.switch.0.id().to_string()]));
+    write("seed = 7\n");
+    hang_up();
+    until("it is followed", || {
+        lab.log().contains("was read again, and runs")
+    });
+    for (more, why) in [
+        (
+            "take-over = true\n",
+            "take-over: with --p4 a change needs a restart",
+        ),
+        (
+            "tables = 3\n",
+            "line 3: tables: it is for OpenFlow, and with --p4",
+        ),
+    ] {
+        write(more);
+        let (done, said) = ctl(&lab.name, "reload");
+        assert!(!done && said.contains(why), "{said}");
+    }
+    fs::write(&file, "").unwrap();
+    let (done, said) = ctl(&lab.name, "reload");
+    let why = "p4: a change needs a restart: a switch speaks OpenFlow or runs a P4 program";
+    assert!(!done && said.contains(why), "{said}");
+    assert!(lab.pings(1, 2));
+}
+
+#[test]
+fn what_does_not_go_with_a_program_is_refused_with_its_place() {
+    let files = Files::new("p4-refused");
+    let [_, program_file, _, entries] = files.options();
+    let missing = files.0.file("missing.json");
+    fs::write(
+        files.0.file("wrong.json"),
+        r#"{"table_entries": [{"table": "x"}]}"#,
+    )
+    .unwrap();
+    let wrong = files.0.file("wrong.json");
+    for (words, why) in [
+        (vec!["--p4", &missing], "--p4 "),
+        (vec!["--p4", &entries], "entries.json: /: has no __meta__"),
+        (
+            vec!["--p4", &program_file, "--p4-entries", &wrong],
+            "wrong.json: /table_entries/0/table: the program has no such table",
+        ),
+        (vec!["--p4-entries", &entries], "it needs --p4"),
+        (
+            vec!["--p4", &program_file, "--controller", "tcp:127.0.0.1"],
+            "--controller: it is for OpenFlow, and with --p4",
+        ),
+        (vec!["--p4", &program_file, "--workers", "2"], "--workers: "),
+        (
+            vec!["--p4", &program_file, "--accelerate", "on"],
+            "--accelerate: ",
+        ),
+        (
+            vec!["--p4", &program_file, "--state-dir", "/tmp"],
+            "--state-dir: ",
+        ),
+        (
+            vec!["--p4", &program_file, "--port", "511=x"],
+            "--port x: with --p4 a port number is 0 to 510",
+        ),
+    ] {
+        let output = run(Command::new(program("bofuss")).arg("run").args(&words));
+        let said = printed(&output);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(why), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_port_comes_back_and_two_switches_have_two_names() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let files = Files::new("p4-names");
+    let lab = files.lab(2, &[]);
+    let other = Command::new(program("bofuss"))
+        .args(["run", "--name", &lab.name])
+        .output()
+        .unwrap();
+    let said = printed(&other);
+    assert!(
+        said.contains("a switch of this name runs already"),
+        "{said}"
+    );
+    let port = lab.port(2);
+    ok(Command::new("ip").args(["link", "del", &port]));
+    until("it is gone", || {
+        says(&lab.name, "ports").contains(&format!("2 {port} gone"))
+    });
+    let peer = format!("{port}p");
+    ok(Command::new("ip").args(["link", "add", &port, "type", "veth", "peer", "name", &peer]));
+    ok(Command::new("ip").args(["link", "set", &peer, "up"]));
+    until("it is back", || {
+        sleep(Duration::from_millis(50));
+        says(&lab.name, "ports").contains(&format!("2 {port} up"))
+    });
+    assert_eq!(says(&lab.name, "shutdown"), "");
+}
