@@ -111,7 +111,15 @@ fn change(stage: &mut Stage, key: &str) {
         ),
         "workers" => refuses(stage, key, "1", "workers: a change needs a restart"),
         "dispatch" => stage.follows(key, "'port'"),
-        "p4" | "p4-entries" => refuses(stage, key, "'/none'", key),
+        // What it does is tested with programs.
+        "p4" => {
+            let (done, said) = stage.set(key, "'/none'");
+            assert!(
+                !done && said.contains("it is for OpenFlow, and with --p4"),
+                "{said}"
+            );
+        }
+        "p4-entries" => refuses(stage, key, "'/none'", "it needs --p4"),
         "state-dir" => {
             refuses(stage, key, "'/tmp'", "state-dir: a record has everything");
         }
