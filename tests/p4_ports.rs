@@ -94,6 +94,13 @@ fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
         drops.contains("drop_egress ") && drops.contains("no_port "),
         "{drops}"
     );
+    let seen = files.0.file("seen.pcap");
+    assert_eq!(says(name, &format!("capture 2 {seen} icmp")), "");
+    lab.all_ping();
+    until("it is captured", || frames(&seen).len() >= 4);
+    assert!(says(name, "captures").contains("seen.pcap"));
+    assert_eq!(says(name, &format!("end-capture {seen}")), "");
+    assert_eq!(says(name, "captures"), "");
     let before = says(name, "p4 tables");
     let packet = "020000000002020000000001080045000014000000004000 0000 0a0000010a000002";
     let told = says(name, &format!("p4 trace 1 {packet}"));
@@ -197,11 +204,14 @@ fn each_frame_leaves_at_the_ports_and_as_the_program_says() {
         let output = folder.file(&format!("out{port}.pcap"));
         command.args(["--port", &format!("{port}=pcap:{input},{output}")]);
     }
+    command.args(["--capture", &format!("1 {}", folder.file("seen.pcap"))]);
     let log = folder.file("log");
     let mut switch = Process::start(command.stderr(fs::File::create(&log).unwrap()));
     until("all is sent", || {
         let (_, ports) = ctl(&name, "ports");
-        ports.contains("1 pcap:") && frames(&folder.file("out3.pcap")).len() >= 2
+        ports.contains("1 pcap:")
+            && frames(&folder.file("out3.pcap")).len() >= 2
+            && frames(&folder.file("seen.pcap")).len() >= asked.len()
     });
     let sent = [1, 2, 3].map(|port| frames(&folder.file(&format!("out{port}.pcap"))));
     let (twice, once) = (datagram(62, 7002, b"A"), datagram(63, 7003, b"A"));
@@ -218,6 +228,11 @@ fn each_frame_leaves_at_the_ports_and_as_the_program_says() {
     assert!(sent[0].is_empty());
     assert_eq!(sent[1], expected);
     assert_eq!(sent[2], [datagram(64, 9001, b"A"), broadcast]);
+    let captured = frames(&folder.file("seen.pcap"));
+    assert!(
+        captured.contains(&asked[6]) && captured.len() == asked.len(),
+        "{captured:?}"
+    );
     let drops = says(&name, "counters");
     assert_eq!(drops, "drop_egress 1\nno_port 1\n");
     let log = fs::read_to_string(log).unwrap();
@@ -329,6 +344,10 @@ fn what_does_not_go_with_a_program_is_refused_with_its_place() {
         (
             vec!["--p4", &program_file, "--controller", "tcp:127.0.0.1"],
             "--controller: it is for OpenFlow, and with --p4",
+        ),
+        (
+            vec!["--p4", &program_file, "--capture", "openflow /tmp/x.pcap"],
+            "--capture openflow /tmp/x.pcap: with --p4 there are no OpenFlow messages",
         ),
         (vec!["--p4", &program_file, "--workers", "2"], "--workers: "),
         (

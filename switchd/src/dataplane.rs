@@ -56,6 +56,7 @@ use poller::Poller;
 pub use clock::BundleClock;
 pub use collection::{CollectSlice, Collection};
 pub use command::{Answer, Operation, OperatorCommand};
+pub use copiers::{Copied, NewTarget, end as end_copier};
 pub use page::Page;
 pub use poller::{Ready, WakeSet};
 pub use port_set::PortSet;

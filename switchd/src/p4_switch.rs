@@ -134,16 +134,17 @@ fn build(config: &Config, lock: Option<&Lock>, inputs: mpsc::Receiver<Input>) ->
     let switch = program.switch()?;
     let monitor = LinkMonitor::open().map_err(context("watching links"))?;
     let pool = Pool::new(POOL_BYTES);
-    let mut plane = P4Plane::new(switch, pool, monitor, inputs, config.lock_down)?;
+    let mut plane = P4Plane::new(switch, pool, monitor, inputs, config.clone())?;
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     for spec in &config.ports {
         plane.add_port(port::open_until(spec, 1, end)?)?;
     }
-    plane.specs.clone_from(&config.ports);
     if let Err(error) = restore_settings_left() {
         warn!("settings that killed switches have left: {error}");
     }
     rights::give_up(lock)?;
+    // The threads that write captures have the rights that are left.
+    plane.begin_copiers()?;
     Ok(plane)
 }
 
@@ -212,8 +213,9 @@ impl P4Process {
         let CommandRequest {
             name,
             argument,
+            file,
             reply,
-            ..
+            switch: _,
         } = request;
         let answer = match name {
             "list" => Ok(control::list()),
@@ -225,7 +227,7 @@ impl P4Process {
                 return false;
             }
             "shutdown" => Ok(String::new()),
-            of_switch => match commands::obey(&self.queue, of_switch, argument).await {
+            of_switch => match commands::obey(&self.queue, of_switch, argument, file).await {
                 Some(answer) => answer,
                 None => Err(format!("a switch with a P4 program has no command '{name}'").into()),
             },

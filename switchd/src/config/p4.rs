@@ -19,6 +19,9 @@ const KEYS: &[&str] = &[
     "ring",
     "seed",
     "metrics",
+    "capture",
+    "mirror",
+    "capture-folder",
     "take-over",
     "lock-down",
     "no-pad",
@@ -61,6 +64,10 @@ impl P4Program {
                 return Err(format!("--{key}: {why}").into());
             }
         }
+        if let Some(words) = options.captures.iter().find(|words| is_of_messages(words)) {
+            let error = format!("--capture {words}: with --p4 there are no OpenFlow messages");
+            return Err(error.into());
+        }
         if let Some(port) = ports.iter().find(|port| port.number.0 > MAX_PORT) {
             let kind = &port.kind;
             let error = format!("--port {kind}: with --p4 a port number is 0 to {MAX_PORT}");
@@ -89,6 +96,11 @@ impl P4Program {
         }
         Ok(switch)
     }
+}
+
+/// Whether a capture is of OpenFlow messages, and not of a port.
+pub fn is_of_messages(words: &str) -> bool {
+    words.split(' ').next() == Some("openflow")
 }
 
 /// Reads a program. Errors: what is wrong with it, and where; after the file's name and `option`.

@@ -166,7 +166,7 @@ impl DataPlane {
             }
             Operation::Mirror(words) => self.copy_frames(&words, NewTarget::Port),
             Operation::Captures => Ok(copiers::list(self.live.io())),
-            Operation::EndCapture(name) => copiers::end(self.live.io_mut(), &name),
+            Operation::EndCapture(name) => copiers::end(&mut self.live.io_mut().ports, &name),
             Operation::TraceNext(flow) => {
                 return self.live.trace_next_packet(&flow, command.reply);
             }

@@ -2,21 +2,34 @@
 
 use std::fs::File;
 
-use bofuss_oflib::PortNo;
+use bofuss_oflib::{Catalogue, PortNo};
 use bofuss_ports::{CaptureSource, LinkType};
 
 use super::io::DataPlaneIo;
 use super::live_switch::LiveSwitch;
+use super::port_set::PortSet;
 use crate::capture::{self, CaptureWriter, CopyTarget, FrameCopier, MAX_COPIERS};
 use crate::config::{Config, ConfiguredCopier, PortSpec};
 use crate::error::{Result, context};
 
 /// The kind of target that the word after the port names.
-pub(super) enum NewTarget {
+pub enum NewTarget {
     /// A file, which an operator may have opened.
     File(Option<File>),
     /// A port.
     Port,
+}
+
+/// The open ports, and what a capture or mirror of theirs needs to know.
+pub struct Copied<'a> {
+    /// The open ports.
+    pub open: &'a PortSet,
+    /// The fields by which frames can be chosen.
+    pub catalogue: &'a Catalogue,
+    /// The switch's name.
+    pub switch: &'a str,
+    /// The configured ports.
+    pub ports: &'a [PortSpec],
 }
 
 /// A capture or mirror of the switch of this name, with these ports: `PORT FILE-OR-PORT [FLOW]`.
@@ -24,41 +37,65 @@ pub(super) enum NewTarget {
 /// Errors: what is wrong with it.
 pub(super) fn new(
     live: &LiveSwitch,
-    switch_name: &str,
+    switch: &str,
     ports: &[PortSpec],
     words: &str,
     target: NewTarget,
 ) -> Result<FrameCopier> {
-    let mut words = words.splitn(3, ' ');
-    let (Some(watched), Some(name)) = (words.next(), words.next()) else {
-        return Err("PORT and FILE are required, or PORT and TO".into());
+    let copied = Copied {
+        open: &live.io().ports,
+        catalogue: live.switch().datapath().catalogue(),
+        switch,
+        ports,
     };
-    let flow = words.next().unwrap_or_default();
-    let port = port_named(ports, watched)?;
-    if live.io().ports.copiers.len() >= MAX_COPIERS {
-        return Err(format!("there are {MAX_COPIERS} captures and mirrors already").into());
-    }
-    let catalogue = live.switch().datapath().catalogue();
-    // A wrong flow is reported before the file is created.
-    let mut copier = FrameCopier::new(port, flow, catalogue, name, CopyTarget::Port(port))?;
-    let copied = live.switch().datapath().ports().get(&port);
-    if copied.is_some_and(|copied| copied.without_ethernet) {
-        copier.leave_ethernet();
-    }
-    copier.to = match target {
-        NewTarget::File(file) => {
-            let source = source_of(port, ports, flow, switch_name);
-            CopyTarget::File(CaptureWriter::create(name, file, source)?)
+    copied.copier(words, target)
+}
+
+impl Copied<'_> {
+    /// A capture or mirror: `PORT FILE-OR-PORT [FLOW]`. Errors: what is wrong with it.
+    pub fn copier(&self, words: &str, target: NewTarget) -> Result<FrameCopier> {
+        let mut words = words.splitn(3, ' ');
+        let (Some(watched), Some(name)) = (words.next(), words.next()) else {
+            return Err("PORT and FILE are required, or PORT and TO".into());
+        };
+        let flow = words.next().unwrap_or_default();
+        let port = port_named(self.ports, watched)?;
+        if self.open.copiers.len() >= MAX_COPIERS {
+            return Err(format!("there are {MAX_COPIERS} captures and mirrors already").into());
         }
-        NewTarget::Port => {
-            let to = port_named(ports, name)?;
-            if to == port {
-                return Err("a port cannot mirror itself".into());
+        // A wrong flow is reported before the file is created.
+        let target_port = CopyTarget::Port(port);
+        let mut copier = FrameCopier::new(port, flow, self.catalogue, name, target_port)?;
+        let copied = self.open.get(port);
+        if copied.is_some_and(|copied| copied.is_without_ethernet()) {
+            copier.leave_ethernet();
+        }
+        copier.to = match target {
+            NewTarget::File(file) => {
+                let source = source_of(port, self.ports, flow, self.switch);
+                CopyTarget::File(CaptureWriter::create(name, file, source)?)
             }
-            CopyTarget::Port(to)
-        }
-    };
-    Ok(copier)
+            NewTarget::Port => {
+                let to = port_named(self.ports, name)?;
+                if to == port {
+                    return Err("a port cannot mirror itself".into());
+                }
+                CopyTarget::Port(to)
+            }
+        };
+        Ok(copier)
+    }
+
+    /// The capture or mirror of a configuration. Errors: what is wrong with it.
+    pub fn configured(&self, copier: &ConfiguredCopier) -> Result<FrameCopier> {
+        let (key, target) = match copier {
+            ConfiguredCopier::Capture(_) => ("--capture", NewTarget::File(None)),
+            ConfiguredCopier::Mirror(_) => ("--mirror", NewTarget::Port),
+        };
+        let words = copier.words();
+        let copier = self.copier(words, target);
+        copier.map_err(context(format_args!("{key} {words}")))
+    }
 }
 
 /// The description of a port in a capture file.
@@ -84,26 +121,20 @@ pub(super) fn configured(
     new_config: &Config,
     old: &[ConfiguredCopier],
 ) -> Result<Vec<FrameCopier>> {
-    let mut copiers = Vec::new();
-    for fresh in new_config
-        .copiers
-        .iter()
-        .filter(|copier| !old.contains(copier))
-    {
-        let (key, target) = match fresh {
-            ConfiguredCopier::Capture(_) => ("--capture", NewTarget::File(None)),
-            ConfiguredCopier::Mirror(_) => ("--mirror", NewTarget::Port),
-        };
-        let words = fresh.words();
-        let copier = new(live, &new_config.name, &new_config.ports, words, target);
-        copiers.push(copier.map_err(context(format_args!("{key} {words}")))?);
-    }
-    Ok(copiers)
+    let copied = Copied {
+        open: &live.io().ports,
+        catalogue: live.switch().datapath().catalogue(),
+        switch: &new_config.name,
+        ports: &new_config.ports,
+    };
+    let all = new_config.copiers.iter();
+    let fresh = all.filter(|copier| !old.contains(copier));
+    fresh.map(|copier| copied.configured(copier)).collect()
 }
 
 /// Ends the capture or mirror with this file or port. Errors: there is none.
-pub(super) fn end(io: &mut DataPlaneIo, name: &str) -> Result<String> {
-    let copiers = &mut io.ports.copiers;
+pub fn end(ports: &mut PortSet, name: &str) -> Result<String> {
+    let copiers = &mut ports.copiers;
     let before = copiers.len();
     copiers.retain(|copier| !capture::is_named(&copier.name, name));
     if copiers.len() < before {

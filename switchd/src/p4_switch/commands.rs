@@ -1,6 +1,7 @@
 //! Commands of operators to a P4 switch: what it has, as text.
 
 use std::fmt::Write;
+use std::fs::File;
 
 use bofuss_oflib::message::port::PortState;
 use bofuss_p4::{Named, Switch};
@@ -8,7 +9,8 @@ use serde_json::json;
 
 use super::plane::P4Plane;
 use super::queue::P4Queue;
-use crate::dataplane::Answer;
+use crate::capture::FrameCopier;
+use crate::dataplane::{Answer, NewTarget, end_copier};
 use crate::error::Result;
 use crate::p4::{Explained, bytes};
 
@@ -19,11 +21,29 @@ const WORDS: &str = "tables, entries [TABLE [FROM]], counters [NAME], registers 
                      trace PORT HEX";
 
 /// Carries out a command for the data-plane thread; `None` if P4 switches have no such command.
-pub async fn obey(queue: &P4Queue, name: &str, argument: String) -> Option<Answer> {
+pub async fn obey(
+    queue: &P4Queue,
+    name: &str,
+    argument: String,
+    file: Option<File>,
+) -> Option<Answer> {
     let done = match name {
         "ports" => queue.ask(move |plane| ports(plane, &argument)).await,
         "counters" => queue.ask(|plane| Ok(drops(plane))).await,
         "p4" => queue.ask(move |plane| p4(plane, &argument)).await,
+        "capture" => {
+            let target = NewTarget::File(file);
+            queue.ask(move |plane| plane.copy(&argument, target)).await
+        }
+        "mirror" => {
+            let copy = move |plane: &mut P4Plane| plane.copy(&argument, NewTarget::Port);
+            queue.ask(copy).await
+        }
+        "captures" => queue.ask(|plane| Ok(captures(plane))).await,
+        "end-capture" => {
+            let end = move |plane: &mut P4Plane| end_copier(&mut plane.outlet.ports, &argument);
+            queue.ask(end).await
+        }
         _ => return None,
     };
     Some(done.flatten())
@@ -34,7 +54,7 @@ fn ports(plane: &mut P4Plane, options: &str) -> Answer {
     let counters = plane.outlet.ports.driver_counters();
     let mut text = String::new();
     let mut rows = Vec::new();
-    for spec in &plane.specs {
+    for spec in &plane.config.ports {
         let number = spec.number;
         let Some((desc, _)) = plane.outlet.ports.describe(number) else {
             let _ = writeln!(text, "{number} {} gone", spec.kind);
@@ -69,6 +89,12 @@ fn ports(plane: &mut P4Plane, options: &str) -> Answer {
         "--json" => Ok(format!("{}\n", json!({"version": 1, "ports": rows}))),
         other => Err(format!("there is no option '{other}', only --json").into()),
     }
+}
+
+/// The captures and mirrors.
+fn captures(plane: &P4Plane) -> String {
+    let copiers = plane.outlet.ports.copiers.iter();
+    copiers.map(FrameCopier::to_string).collect()
 }
 
 /// The packets that ended without leaving, a reason a line, without zeros.

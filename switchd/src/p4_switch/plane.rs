@@ -16,8 +16,9 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use super::outlet::{Loss, Outlet};
-use crate::config::PortSpec;
-use crate::dataplane::{PortSet, Ready, WakeSet};
+use crate::config::Config;
+use crate::config::p4::is_of_messages;
+use crate::dataplane::{Copied, NewTarget, PortSet, Ready, WakeSet};
 use crate::error::{Result, context};
 use crate::port::{self, OpenPort};
 
@@ -45,15 +46,13 @@ pub struct P4Plane {
     pub outlet: Outlet,
     /// What each port has received, super-frames by the frames in them.
     pub received: BTreeMap<PortNo, Count>,
-    /// The ports that it is to have.
-    pub specs: Vec<PortSpec>,
+    /// The configuration of its start.
+    pub config: Config,
     pool: Pool,
     started: Instant,
     inputs: mpsc::Receiver<Input>,
     set: WakeSet,
     monitor: LinkMonitor,
-    /// The rights to open interfaces were given up.
-    is_locked: bool,
 }
 
 impl P4Plane {
@@ -63,7 +62,7 @@ impl P4Plane {
         pool: Pool,
         monitor: LinkMonitor,
         inputs: mpsc::Receiver<Input>,
-        is_locked: bool,
+        config: Config,
     ) -> Result<Self> {
         let set = WakeSet::new().and_then(|set| {
             set.watch_links(monitor.fd())?;
@@ -75,13 +74,12 @@ impl P4Plane {
             switch,
             outlet: Outlet::new(PortSet::new(epoll), pool.clone()),
             received: BTreeMap::new(),
-            specs: Vec::new(),
+            config,
             pool,
             started: Instant::now(),
             inputs,
             set,
             monitor,
-            is_locked,
         })
     }
 
@@ -90,6 +88,34 @@ impl P4Plane {
         let what = context(format!("port {}", port.name));
         self.received.entry(port.number).or_default();
         self.outlet.ports.add(port).map_err(what)
+    }
+
+    /// Starts the configured captures and mirrors. Errors: what is wrong with one.
+    pub fn begin_copiers(&mut self) -> Result<()> {
+        for at in 0..self.config.copiers.len() {
+            let copier = self.copied().configured(&self.config.copiers[at])?;
+            self.outlet.ports.copiers.push(copier);
+        }
+        Ok(())
+    }
+
+    /// Starts a capture or mirror: `PORT FILE-OR-PORT [FLOW]`. Errors: what is wrong with it.
+    pub fn copy(&mut self, words: &str, target: NewTarget) -> Result<String> {
+        if is_of_messages(words) {
+            return Err("a switch with a P4 program has no OpenFlow messages".into());
+        }
+        let copier = self.copied().copier(words, target)?;
+        self.outlet.ports.copiers.push(copier);
+        Ok(String::new())
+    }
+
+    fn copied(&self) -> Copied<'_> {
+        Copied {
+            open: &self.outlet.ports,
+            catalogue: &self.config.catalogue,
+            switch: &self.config.name,
+            ports: &self.config.ports,
+        }
     }
 
     /// The time of the program: microseconds since the start.
@@ -210,12 +236,12 @@ impl P4Plane {
         if self.outlet.ports.update_link(link).is_some() {
             return;
         }
-        let mut specs = self.specs.iter();
+        let mut specs = self.config.ports.iter();
         let named = specs.find(|spec| spec.kind.interface() == Some(&link.name));
         let Some(spec) = named.filter(|spec| !self.outlet.ports.contains(spec.number)) else {
             return;
         };
-        if self.is_locked {
+        if self.config.lock_down {
             let locked = crate::rights::LOCKED;
             return warn!("{} is back: {locked}", link.name);
         }

@@ -15,6 +15,7 @@ pub fn add(plane: &mut P4Plane, samples: &mut Samples) {
     for (reason, count) in plane.outlet.drops() {
         samples.add("dropped_packets", &[("reason", &reason)], count);
     }
+    samples.add("captures", &[], plane.outlet.ports.copiers.len());
     samples.add("p4_digests", &[], plane.outlet.digests);
     samples.add("p4_log_messages", &[], plane.outlet.logs);
     let tables = plane.switch.program().tables.iter().enumerate();
