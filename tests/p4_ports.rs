@@ -333,6 +333,9 @@ fn what_does_not_go_with_a_program_is_refused_with_its_place() {
     )
     .unwrap();
     let wrong = files.0.file("wrong.json");
+    let two = files.0.file("two.toml");
+    let switches = format!("[[switch]]\nname = 'a'\np4 = '{program_file}'\n");
+    fs::write(&two, format!("{switches}[[switch]]\nname = 'b'\n")).unwrap();
     for (words, why) in [
         (vec!["--p4", &missing], "--p4 "),
         (vec!["--p4", &entries], "entries.json: /: has no __meta__"),
@@ -341,6 +344,10 @@ fn what_does_not_go_with_a_program_is_refused_with_its_place() {
             "wrong.json: /table_entries/0/table: the program has no such table",
         ),
         (vec!["--p4-entries", &entries], "it needs --p4"),
+        (
+            vec!["--config", &two],
+            "a switch with a P4 program has a process of its own",
+        ),
         (
             vec!["--p4", &program_file, "--controller", "tcp:127.0.0.1"],
             "--controller: it is for OpenFlow, and with --p4",

@@ -119,3 +119,41 @@ pub fn load_entries(option: &str, file: &Path, switch: &mut Switch) -> Result<()
     let loaded = switch.load_entries(text.as_bytes());
     loaded.map_err(|error| context(&name)(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The options of a switch with these ports, and a program if it is to have one.
+    fn numbers(ports: &[&str], has_program: bool) -> Result<Vec<u32>> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/p4");
+        let options = Options {
+            ports: ports.iter().map(ToString::to_string).collect(),
+            p4: has_program.then(|| root.join("exits/exits.json")),
+            ..Options::default()
+        };
+        let ports = options.check()?.ports;
+        Ok(ports.iter().map(|port| port.number.0).collect())
+    }
+
+    #[test]
+    fn only_a_program_has_a_port_0_and_none_above_510() {
+        assert_eq!(numbers(&["0=a", "b", "510=c"], true), Ok(vec![0, 2, 510]));
+        for (ports, has_program, wrong) in [
+            ("0=a", false, "--port 0=a: a port number is 1 to"),
+            (
+                "511=a",
+                true,
+                "--port a: with --p4 a port number is 0 to 510",
+            ),
+            (
+                "local=a",
+                true,
+                "--port a: with --p4 a port number is 0 to 510",
+            ),
+        ] {
+            let refused = numbers(&[ports], has_program).expect_err("it is wrong");
+            assert!(refused.text.starts_with(wrong), "{refused}");
+        }
+    }
+}
