@@ -32,6 +32,7 @@ mod meter;
 mod number;
 mod profile;
 mod program;
+mod read;
 mod run;
 mod show;
 mod state;
@@ -45,7 +46,10 @@ pub use hash::Crc;
 pub use int::Int;
 pub use json::LoadError;
 pub use meter::MeterConfig;
-pub use program::{Action, Field, KeyPart, Match, MatchKind, Named, Program, Table};
+pub use profile::Bound;
+pub use program::{
+    Action, Array, Field, FieldList, KeyPart, Match, MatchKind, Named, Program, Table,
+};
 pub use run::sink::{Digest, DropReason, Sent, Sink};
 pub use state::{Replica, Session};
 pub use switch::Switch;

@@ -50,6 +50,11 @@ impl Switch {
         &self.state
     }
 
+    /// The same, to change.
+    pub(crate) fn state_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+
     /// Processes a frame that arrives at `port`, with all copies that are made of it.
     pub fn receive<S: Sink>(&mut self, port: u32, frame: &[u8], now: u64, sink: &mut S) {
         Walk::run(&self.program, &mut self.state, sink, (port, frame), now);

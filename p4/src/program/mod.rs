@@ -267,7 +267,9 @@ pub struct Checksum {
 /// Counters, meters or registers under one name.
 #[derive(Debug)]
 pub struct Array {
+    /// The name that P4Info has, too.
     pub name: String,
+    /// How many cells it has.
     pub size: usize,
     /// It belongs to the entries of a table.
     pub direct: bool,
@@ -282,7 +284,9 @@ pub struct Array {
 pub struct FieldList {
     /// The number by which primitives name it.
     pub id: u64,
+    /// The name that P4Info has, too.
     pub name: String,
+    /// What it has, in order.
     pub elements: Vec<Data>,
 }
 

@@ -1,0 +1,173 @@
+//! Which controller may write: election ids and roles.
+
+use std::collections::BTreeMap;
+
+use tonic::Code;
+
+use crate::error::{Refusal, Result};
+
+/// The number of a stream.
+pub type StreamId = u64;
+
+/// A controller of a role.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    stream: StreamId,
+    election: Option<u128>,
+}
+
+/// The controllers of a role.
+#[derive(Debug, Default)]
+struct Role {
+    members: Vec<Member>,
+    /// The highest election id that any controller ever had.
+    highest: Option<u128>,
+}
+
+impl Role {
+    fn primary(&self) -> Option<Member> {
+        let mut members = self.members.iter();
+        let has_highest = |member: &&Member| member.election.is_some();
+        members
+            .find(|member| has_highest(member) && member.election == self.highest)
+            .copied()
+    }
+}
+
+/// What a controller is told of its role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Ok for the primary, `AlreadyExists` for a backup of one, `NotFound` without a primary.
+    pub code: Code,
+    /// The highest election id that was seen.
+    pub highest: Option<u128>,
+}
+
+/// All roles of a device.
+#[derive(Debug, Default)]
+pub struct Arbitration {
+    roles: BTreeMap<String, Role>,
+    of_stream: BTreeMap<StreamId, String>,
+}
+
+/// The most roles.
+const MAX_ROLES: usize = 256;
+
+impl Arbitration {
+    /// A controller joins a role, or changes its election id. Returns the streams to notify: all of
+    /// the role if the primary changed, otherwise only this one. Errors: another controller of the
+    /// role has the election id, the stream has another role, too many roles.
+    pub fn update(
+        &mut self,
+        stream: StreamId,
+        role: &str,
+        election: Option<u128>,
+    ) -> Result<Vec<StreamId>> {
+        if self.of_stream.get(&stream).is_some_and(|old| old != role) {
+            return Err(Refusal::precondition("a stream cannot change its role"));
+        }
+        if !self.roles.contains_key(role) && self.roles.len() >= MAX_ROLES {
+            return Err(Refusal::new(
+                Code::ResourceExhausted,
+                "there are too many roles",
+            ));
+        }
+        let row = self.roles.entry(role.into()).or_default();
+        let taken = |member: &Member| member.stream != stream && member.election == election;
+        if election.is_some() && row.members.iter().any(taken) {
+            let what = "another controller of the role has this election id";
+            return Err(Refusal::invalid(what));
+        }
+        let before = row.primary();
+        row.members.retain(|member| member.stream != stream);
+        row.members.push(Member { stream, election });
+        row.highest = row.highest.max(election);
+        self.of_stream.insert(stream, role.into());
+        let after = row.primary();
+        let key = |member: Option<Member>| member.map(|m| (m.stream, m.election));
+        if key(before) == key(after) {
+            return Ok(vec![stream]);
+        }
+        Ok(row.members.iter().map(|member| member.stream).collect())
+    }
+
+    /// A controller is gone. Returns the streams to notify.
+    pub fn leave(&mut self, stream: StreamId) -> Vec<StreamId> {
+        let role = self.of_stream.remove(&stream);
+        let Some(row) = role.and_then(|role| self.roles.get_mut(&role)) else {
+            return Vec::new();
+        };
+        let was_primary = row.primary().is_some_and(|member| member.stream == stream);
+        row.members.retain(|member| member.stream != stream);
+        if !was_primary {
+            return Vec::new();
+        }
+        row.members.iter().map(|member| member.stream).collect()
+    }
+
+    /// The role of a stream.
+    pub fn role(&self, stream: StreamId) -> Option<&str> {
+        self.of_stream.get(&stream).map(|role| &**role)
+    }
+
+    /// How a stream stands in its role.
+    pub fn standing(&self, stream: StreamId) -> Option<Standing> {
+        let role = self.roles.get(self.of_stream.get(&stream)?)?;
+        let code = match role.primary() {
+            Some(primary) if primary.stream == stream => Code::Ok,
+            Some(_) => Code::AlreadyExists,
+            None => Code::NotFound,
+        };
+        let highest = role.highest;
+        Some(Standing { code, highest })
+    }
+
+    /// The primaries of all roles.
+    pub fn primaries(&self) -> Vec<StreamId> {
+        let primaries = self.roles.values().filter_map(Role::primary);
+        primaries.map(|member| member.stream).collect()
+    }
+
+    /// Errors: who has this election id is not the primary of the role.
+    pub fn check(&self, role: &str, election: u128) -> Result<()> {
+        let primary = self.roles.get(role).and_then(Role::primary);
+        match primary {
+            Some(member) if member.election == Some(election) => Ok(()),
+            _ => Err(Refusal::denied("only the primary controller may write")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_election_id_is_primary_and_nobody_takes_its_place() {
+        let mut roles = Arbitration::default();
+        assert_eq!(roles.update(1, "", Some(5)).expect("first"), [1]);
+        assert_eq!(roles.update(2, "", Some(4)).expect("backup"), [2]);
+        let code = |roles: &Arbitration, stream| roles.standing(stream).map(|s| s.code);
+        assert_eq!(code(&roles, 1), Some(Code::Ok));
+        assert_eq!(code(&roles, 2), Some(Code::AlreadyExists));
+        roles.update(3, "", Some(4)).expect_err("taken");
+        roles.check("", 5).expect("the primary");
+        roles.check("", 4).expect_err("a backup");
+        roles.check("other", 5).expect_err("of another role");
+        assert_eq!(roles.leave(1), [2]);
+        assert_eq!(code(&roles, 2), Some(Code::NotFound));
+        roles.check("", 4).expect_err("not the highest ever");
+        assert_eq!(roles.update(2, "", Some(5)).expect("as high"), [2]);
+        assert_eq!(code(&roles, 2), Some(Code::Ok));
+        assert_eq!(roles.update(2, "", Some(1)).expect("steps down"), [2]);
+        assert_eq!(code(&roles, 2), Some(Code::NotFound));
+    }
+
+    #[test]
+    fn without_an_election_id_a_controller_is_a_backup() {
+        let mut roles = Arbitration::default();
+        roles.update(1, "", None).expect("backup");
+        assert_eq!(roles.standing(1).map(|s| s.code), Some(Code::NotFound));
+        assert!(roles.primaries().is_empty());
+    }
+}

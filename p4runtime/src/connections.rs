@@ -1,0 +1,266 @@
+//! The server: who may connect, and how it ends.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::{Certificate, Identity, Server as GrpcServer, ServerTlsConfig};
+
+use crate::device::Device;
+use crate::job::{Job, Link, Report, Reports};
+use crate::pipeline::Pipeline;
+use crate::rpc::Calls;
+use crate::service::P4Runtime;
+use crate::streams::Streams;
+
+/// Reports of the switch that may wait for the server.
+const REPORT_ROOM: usize = 1024;
+/// How long a new connection has for its first byte.
+const FIRST_BYTE: Duration = Duration::from_secs(5);
+/// A connection that is silent for so long is asked whether it lives, and has as long to answer.
+const SILENCE: Duration = Duration::from_secs(20);
+/// Calls at once of one connection.
+const CALLS: u32 = 32;
+/// How often it is looked for lists of digests that are due.
+const DIGEST_TICK: Duration = Duration::from_millis(10);
+/// How often it is looked for idle entries.
+const IDLE_TICK: Duration = Duration::from_millis(250);
+/// How long connections have to close at the end.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Who we are and whom we trust, in PEM.
+pub struct TlsFiles {
+    /// Our certificate, with those up to the authority's.
+    pub certificate: Vec<u8>,
+    /// Its private key.
+    pub key: Vec<u8>,
+    /// The authorities of controllers. With none, controllers need no certificate.
+    pub authorities: Option<Vec<u8>>,
+}
+
+/// What the server is to be.
+pub struct Settings {
+    /// By which controllers name the switch.
+    pub device_id: u64,
+    /// Packet-outs enter the program at this port. Without one, they are refused.
+    pub cpu_port: Option<u32>,
+    /// The most connections at once; others are closed.
+    pub max_connections: usize,
+    /// Without it, connections are plain.
+    pub tls: Option<TlsFiles>,
+}
+
+/// Why a server cannot serve.
+#[derive(Debug)]
+pub struct ServeError(tonic::transport::Error);
+
+impl std::fmt::Display for ServeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let source = std::error::Error::source(&self.0);
+        match source {
+            Some(source) => write!(f, "{}: {source}", self.0),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+/// A P4Runtime server for one switch.
+pub struct Server {
+    calls: Calls,
+    settings: Settings,
+    reports: Reports,
+    reported: mpsc::Receiver<Report>,
+}
+
+impl Server {
+    /// A server for the switch whose thread takes `jobs`. `pipeline` is what the switch runs; without
+    /// one, a controller gives it. Returns where the thread reports what is for controllers, too.
+    pub fn new(
+        settings: Settings,
+        jobs: mpsc::Sender<Job>,
+        pipeline: Option<Pipeline>,
+    ) -> (Self, Reports) {
+        let streams = Streams::new(settings.device_id);
+        let device = Device::new(Link(jobs), settings.cpu_port, streams, pipeline);
+        let (reports, reported) = Reports::new(REPORT_ROOM);
+        let calls = Calls {
+            device_id: settings.device_id,
+            device,
+        };
+        let server = Self {
+            calls,
+            settings,
+            reports: reports.clone(),
+            reported,
+        };
+        (server, reports)
+    }
+
+    /// Serves until `end` is there: then all streams end, and connections are closed within a second
+    /// or so. It runs in any tokio runtime with network and time.
+    ///
+    /// Errors: certificate or key are wrong.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        end: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
+        let mut builder = GrpcServer::builder()
+            .max_concurrent_streams(CALLS)
+            .http2_keepalive_interval(Some(SILENCE))
+            .http2_keepalive_timeout(Some(SILENCE))
+            .tcp_nodelay(true);
+        if let Some(tls) = self.settings.tls {
+            let identity = Identity::from_pem(tls.certificate, tls.key);
+            let mut config = ServerTlsConfig::new()
+                .identity(identity)
+                .timeout(FIRST_BYTE);
+            if let Some(authorities) = tls.authorities {
+                config = config.client_ca_root(Certificate::from_pem(authorities));
+            }
+            builder = builder.tls_config(config).map_err(ServeError)?;
+        }
+        let (accepted, connections) = mpsc::channel(1);
+        let most = self.settings.max_connections;
+        let accepting = tokio::spawn(accept(listener, accepted, most));
+        let device = self.calls.device.clone();
+        let reporting = tokio::spawn(report(device.clone(), self.reports, self.reported));
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let signal = async {
+            // Both mean the end.
+            let _ = stopped.await;
+        };
+        let incoming = ReceiverStream::new(connections);
+        let service = P4Runtime(self.calls);
+        let serving = builder.serve_with_incoming_shutdown(service, incoming, signal);
+        let ending = async {
+            end.await;
+            accepting.abort();
+            device.streams.end();
+            drop(stop);
+            sleep(LINGER).await;
+        };
+        let served = tokio::select! {
+            served = serving => served.map_err(ServeError),
+            () = ending => Ok(()),
+        };
+        accepting.abort();
+        reporting.abort();
+        device.streams.end();
+        served
+    }
+}
+
+/// Accepts connections, at most `most` at once.
+async fn accept(
+    listener: TcpListener,
+    accepted: mpsc::Sender<io::Result<Connection>>,
+    most: usize,
+) {
+    let room = Arc::new(Semaphore::new(most));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // As when there are too many open files.
+            sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let Ok(permit) = room.clone().try_acquire_owned() else {
+            continue;
+        };
+        let accepted = accepted.clone();
+        tokio::spawn(async move {
+            let first = timeout(FIRST_BYTE, stream.peek(&mut [0])).await;
+            if matches!(first, Ok(Ok(1))) {
+                let connection = Connection {
+                    stream,
+                    _permit: permit,
+                };
+                // At the end, nobody takes it.
+                let _ = accepted.send(Ok(connection)).await;
+            }
+        });
+    }
+}
+
+/// Passes on what the switch reports, and sends what is due.
+async fn report(device: Device, reports: Reports, mut reported: mpsc::Receiver<Report>) {
+    let lose = |count: u64| (0..count).for_each(|_| reports.lose());
+    let mut digests = interval(DIGEST_TICK);
+    let mut idle = interval(IDLE_TICK);
+    digests.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    idle.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            report = reported.recv() => match report {
+                Some(report) => {
+                    let now = epoch();
+                    lose(device.report(report, now));
+                    lose(device.send_digests(now));
+                }
+                None => return,
+            },
+            _ = digests.tick() => lose(device.send_digests(epoch())),
+            // Without a switch or pipeline, nothing is idle.
+            _ = idle.tick() => drop(device.send_idle(epoch()).await),
+        }
+    }
+}
+
+/// The time in µs since 1970.
+fn epoch() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_micros() as u64)
+}
+
+/// A connection, which counts among all until it is closed.
+struct Connection {
+    stream: TcpStream,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Connected for Connection {
+    type ConnectInfo = TcpConnectInfo;
+
+    fn connect_info(&self) -> TcpConnectInfo {
+        self.stream.connect_info()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,382 @@
+//! The switch as requests see it: its pipeline, its entities, and what it reports.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bofuss_p4::Switch;
+use tokio::sync::Mutex as Turns;
+use tonic::Code;
+
+use crate::digests::{data, nanoseconds};
+use crate::entities::{Step, Target, steps};
+use crate::error::{Refusal, Result};
+use crate::job::{Link, Report};
+use crate::pipeline::Pipeline;
+use crate::side::Side;
+use crate::streams::Streams;
+use crate::wire::entities::{Entity, EntityKind, TableEntry};
+use crate::wire::messages::{
+    DigestListAck, ForwardingPipelineConfig, IdleTimeoutNotification, PacketOut,
+    SetForwardingPipelineConfigRequestAction as Action, StreamMessageResponseUpdate, Update,
+    UpdateType,
+};
+
+/// The updates of one job.
+const UPDATES_AT_ONCE: usize = 128;
+
+/// What is known of the pipelines.
+#[derive(Default)]
+struct Pipelines {
+    running: Option<Pipeline>,
+    /// Verified, and waits for its commit.
+    saved: Option<Pipeline>,
+}
+
+/// The switch. Clones share it.
+#[derive(Clone)]
+pub struct Device {
+    link: Link,
+    cpu_port: Option<u32>,
+    pub streams: Streams,
+    pipelines: Arc<Mutex<Pipelines>>,
+    side: Arc<Mutex<Side>>,
+    /// One writes at a time.
+    turns: Arc<Turns<()>>,
+}
+
+impl Device {
+    /// A switch that runs `pipeline`.
+    pub fn new(
+        link: Link,
+        cpu_port: Option<u32>,
+        streams: Streams,
+        pipeline: Option<Pipeline>,
+    ) -> Self {
+        let pipelines = Pipelines {
+            running: pipeline,
+            saved: None,
+        };
+        Self {
+            link,
+            cpu_port,
+            streams,
+            pipelines: Arc::new(Mutex::new(pipelines)),
+            side: Arc::default(),
+            turns: Arc::default(),
+        }
+    }
+
+    fn pipelines(&self) -> MutexGuard<'_, Pipelines> {
+        self.pipelines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pipeline. Errors: there is none.
+    fn running(&self) -> Result<Pipeline> {
+        let running = self.pipelines().running.clone();
+        running.ok_or_else(|| Refusal::precondition("the switch has no pipeline yet"))
+    }
+
+    /// The configuration of the pipeline, if there is one.
+    pub fn config(&self) -> Option<Arc<ForwardingPipelineConfig>> {
+        self.pipelines()
+            .running
+            .clone()
+            .map(|pipeline| pipeline.config)
+    }
+
+    /// Does what a controller wants with a pipeline. Errors: what is wrong with it; the old one runs
+    /// on.
+    pub async fn configure(
+        &self,
+        action: Action,
+        config: Option<ForwardingPipelineConfig>,
+    ) -> Result<()> {
+        let _turn = self.turns.lock().await;
+        let needed = || Refusal::invalid("there is no configuration");
+        match (action, config) {
+            (Action::Unspecified, _) => Err(Refusal::invalid("there is no action")),
+            (Action::Commit, Some(_)) => Err(Refusal::invalid("a commit has no configuration")),
+            (Action::Commit, None) => {
+                let saved = self.pipelines().saved.clone();
+                let absent = || Refusal::precondition("no pipeline was saved");
+                let pipeline = saved.ok_or_else(absent)?;
+                let program = pipeline.program()?;
+                self.commit(pipeline, program, false).await
+            }
+            (action, config) => {
+                let config = config.ok_or_else(needed)?;
+                let checked = tokio::task::spawn_blocking(|| Pipeline::check(config)).await;
+                let ended = |_| Refusal::unavailable("the switch is ending");
+                let (pipeline, program) = checked.map_err(ended)??;
+                match action {
+                    Action::VerifyAndSave => {
+                        self.pipelines().saved = Some(pipeline);
+                        Ok(())
+                    }
+                    Action::VerifyAndCommit => self.commit(pipeline, program, false).await,
+                    Action::ReconcileAndCommit => self.commit(pipeline, program, true).await,
+                    Action::Verify | Action::Unspecified | Action::Commit => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Gives the switch another program; with what controllers wrote, if that is to stay.
+    async fn commit(
+        &self,
+        pipeline: Pipeline,
+        program: bofuss_p4::Program,
+        keeps: bool,
+    ) -> Result<()> {
+        let old = self.pipelines().running.clone();
+        let info = pipeline.info.clone();
+        let side = self.side.clone();
+        let done = self.link.ask(move |switch, now| {
+            let mut side = side.lock().unwrap_or_else(PoisonError::into_inner);
+            let old_switch = std::mem::replace(switch, Switch::new(program, now));
+            let old_side = std::mem::take(&mut *side);
+            let Some(old) = old.filter(|_| keeps) else {
+                return Ok(());
+            };
+            let mut moved = Moved {
+                old_switch,
+                old_side,
+            };
+            let result = moved.entities(&old, now).and_then(|entities| {
+                let mut target = Target {
+                    switch,
+                    side: &mut side,
+                    info: &info,
+                    now,
+                };
+                entities.into_iter().try_for_each(|entity| {
+                    let r#type = kept_type(&entity);
+                    let entity = Some(entity);
+                    let r#type = r#type as i32;
+                    target.write(&Update { r#type, entity })
+                })
+            });
+            if result.is_err() {
+                *switch = moved.old_switch;
+                *side = moved.old_side;
+            }
+            result
+        });
+        done.await?.map_err(|refusal| {
+            let what = format!("what was written does not fit the new pipeline: {refusal}");
+            Refusal::new(Code::InvalidArgument, what)
+        })?;
+        let mut pipelines = self.pipelines();
+        pipelines.running = Some(pipeline);
+        pipelines.saved = None;
+        Ok(())
+    }
+
+    /// Makes updates. Returns one result for each. Errors: there is no pipeline.
+    pub async fn write(&self, updates: Vec<Update>) -> Result<Vec<Result<()>>> {
+        let _turn = self.turns.lock().await;
+        let pipeline = self.running()?;
+        let mut results = Vec::with_capacity(updates.len());
+        let mut updates = updates.into_iter();
+        loop {
+            let some: Vec<Update> = updates.by_ref().take(UPDATES_AT_ONCE).collect();
+            if some.is_empty() {
+                return Ok(results);
+            }
+            let done = self.act(&pipeline, move |target| -> Vec<Result<()>> {
+                some.iter().map(|update| target.write(update)).collect()
+            });
+            results.extend(done.await?);
+        }
+    }
+
+    /// The steps in which entities are read, with the pipeline that they are of. Errors: there is no
+    /// pipeline, or what is asked for is not there.
+    pub fn plan(&self, asked: &[Entity]) -> Result<(Pipeline, Vec<Step>)> {
+        let pipeline = self.running()?;
+        let mut all = Vec::new();
+        for entity in asked {
+            all.extend(steps(&pipeline.info, entity)?);
+        }
+        Ok((pipeline, all))
+    }
+
+    /// Does a step. Errors: what is asked for does not fit; the pipeline is another now.
+    pub async fn read(
+        &self,
+        pipeline: &Pipeline,
+        step: Step,
+    ) -> Result<(Vec<Entity>, Option<Step>)> {
+        let _turn = self.turns.lock().await;
+        if !Arc::ptr_eq(&pipeline.info, &self.running()?.info) {
+            return Err(Refusal::new(Code::Aborted, "the pipeline is another now"));
+        }
+        self.act(pipeline, move |target| target.read(&step)).await?
+    }
+
+    /// Does something with the switch and all that is known of it. Errors: the switch is ending.
+    async fn act<T: Send + 'static>(
+        &self,
+        pipeline: &Pipeline,
+        act: impl FnOnce(&mut Target<'_>) -> T + Send + 'static,
+    ) -> Result<T> {
+        let info = pipeline.info.clone();
+        let side = self.side.clone();
+        let job = move |switch: &mut Switch, now| {
+            let mut side = side.lock().unwrap_or_else(PoisonError::into_inner);
+            act(&mut Target {
+                switch,
+                side: &mut side,
+                info: &info,
+                now,
+            })
+        };
+        self.link.ask(job).await
+    }
+
+    /// Sends a packet-out. Errors: there is no CPU port or pipeline, metadata that does not fit.
+    pub async fn packet_out(&self, packet: &PacketOut) -> Result<()> {
+        let absent = || Refusal::precondition("the switch has no CPU port");
+        let port = self.cpu_port.ok_or_else(absent)?;
+        let frame = self.running()?.info.packet_out.frame(packet)?;
+        self.link.inject(port, frame).await
+    }
+
+    /// A controller has a list of digests. Errors: there is no such digest.
+    pub fn acknowledge(&self, ack: &DigestListAck) -> Result<()> {
+        let mut side = self.side.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = side.digests.get_mut(&ack.digest_id);
+        let absent = || Refusal::not_found(format!("there is no digest {}", ack.digest_id));
+        queue.ok_or_else(absent)?.acknowledge(ack.list_id);
+        Ok(())
+    }
+
+    /// Passes on what the switch reports. Returns how many reports were lost.
+    pub fn report(&self, report: Report, now: u64) -> u64 {
+        let Ok(pipeline) = self.running() else {
+            return 1;
+        };
+        match report {
+            Report::Packet(frame) => match pipeline.info.packet_in.packet_in(&frame) {
+                Some(packet) => {
+                    let update = StreamMessageResponseUpdate::Packet(packet);
+                    self.streams.publish(&update)
+                }
+                None => 1,
+            },
+            Report::Digest(digest) => {
+                let Some(info) = pipeline.info.digests.get(&digest.list) else {
+                    return 1;
+                };
+                let mut side = self.side.lock().unwrap_or_else(PoisonError::into_inner);
+                match side.digests.get_mut(&info.id) {
+                    Some(queue) => u64::from(!queue.add(data(info, &digest), now)),
+                    // No controller wants it.
+                    None => 0,
+                }
+            }
+        }
+    }
+
+    /// Sends the lists of digests that are due. Returns how many lists were lost.
+    pub fn send_digests(&self, now: u64) -> u64 {
+        if !self.streams.has_primary() {
+            return 0;
+        }
+        let mut side = self.side.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = 0;
+        for (id, queue) in &mut side.digests {
+            while let Some(list) = queue.take(*id, now) {
+                let list_id = list.list_id;
+                let missed = self
+                    .streams
+                    .publish(&StreamMessageResponseUpdate::Digest(list));
+                if missed > 0 {
+                    // What nobody got may come again.
+                    queue.acknowledge(list_id);
+                }
+                lost += missed;
+            }
+        }
+        lost
+    }
+
+    /// Tells the primaries of entries that are idle, once until they are used again.
+    pub async fn send_idle(&self, time: u64) -> Result<()> {
+        let timeouts = {
+            let side = self.side.lock().unwrap_or_else(PoisonError::into_inner);
+            side.timeouts
+        };
+        if !timeouts || !self.streams.has_primary() {
+            return Ok(());
+        }
+        let pipeline = self.running()?;
+        let idle = self.act(&pipeline, idle_entries);
+        let table_entry = idle.await?;
+        for some in table_entry.chunks(UPDATES_AT_ONCE) {
+            let notification = IdleTimeoutNotification {
+                table_entry: some.to_vec(),
+                timestamp: nanoseconds(time),
+            };
+            let update = StreamMessageResponseUpdate::IdleTimeoutNotification(notification);
+            self.streams.publish(&update);
+        }
+        Ok(())
+    }
+}
+
+/// The entries that have become idle since the last look.
+fn idle_entries(target: &mut Target<'_>) -> Vec<TableEntry> {
+    let mut found = Vec::new();
+    for (id, table) in &target.info.tables {
+        if !table.has_timeout {
+            continue;
+        }
+        let idle: Vec<_> = target.switch.idle(table.index, target.now).collect();
+        for handle in idle {
+            let used = target.switch.entry(table.index, handle).map(|e| e.used);
+            let side = target.side.entries.entry((table.index, handle));
+            let side = side.or_default();
+            if side.idle_told == used {
+                continue;
+            }
+            side.idle_told = used;
+            found.push(target.show(*id, table, handle, &TableEntry::default()));
+        }
+    }
+    found
+}
+
+/// A switch that gave its place to another.
+struct Moved {
+    old_switch: Switch,
+    old_side: Side,
+}
+
+impl Moved {
+    /// What controllers have written to it, in an order in which it can be written again.
+    fn entities(&mut self, pipeline: &Pipeline, now: u64) -> Result<Vec<Entity>> {
+        let target = Target {
+            switch: &mut self.old_switch,
+            side: &mut self.old_side,
+            info: &pipeline.info,
+            now,
+        };
+        target.written()
+    }
+}
+
+/// How an entity that was read is written to a new switch.
+fn kept_type(entity: &Entity) -> UpdateType {
+    match &entity.entity {
+        Some(EntityKind::TableEntry(entry)) if entry.is_default_action => UpdateType::Modify,
+        Some(
+            EntityKind::ValueSetEntry(_)
+            | EntityKind::MeterEntry(_)
+            | EntityKind::CounterEntry(_)
+            | EntityKind::RegisterEntry(_),
+        ) => UpdateType::Modify,
+        _ => UpdateType::Insert,
+    }
+}

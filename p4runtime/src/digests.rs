@@ -1,0 +1,183 @@
+//! Digests on their way to controllers: collected to lists, and not sent twice before an
+//! acknowledgement.
+
+use std::collections::{HashMap, HashSet};
+
+use bofuss_p4::Digest;
+use prost::Message;
+
+use crate::info::{DigestInfo, DigestShape};
+use crate::value::canonical;
+use crate::wire::entities::{DigestEntryConfig, P4Data, P4DataData, P4Header, P4StructLike};
+use crate::wire::messages::DigestList;
+
+/// The most digests in a list, whatever the controller wants.
+const MAX_LIST: usize = 1024;
+/// Lists that wait for an acknowledgement. With more, digests are lost.
+const MAX_LISTS: usize = 256;
+
+/// The digests of one kind.
+pub struct DigestQueue {
+    pub config: DigestEntryConfig,
+    waiting: Vec<P4Data>,
+    /// When the first of them came, in µs.
+    since: u64,
+    next_list: u64,
+    /// What was sent and not acknowledged, encoded, with its list.
+    known: HashSet<Vec<u8>>,
+    /// Lists that are not acknowledged, with the time in µs when they count as if they were.
+    lists: HashMap<u64, (u64, Vec<Vec<u8>>)>,
+}
+
+impl DigestQueue {
+    /// None yet.
+    pub fn new(config: DigestEntryConfig) -> Self {
+        Self {
+            config,
+            waiting: Vec::new(),
+            since: 0,
+            next_list: 1,
+            known: HashSet::new(),
+            lists: HashMap::new(),
+        }
+    }
+
+    fn list_size(&self) -> usize {
+        let size = usize::try_from(self.config.max_list_size).unwrap_or(0);
+        if size == 0 {
+            MAX_LIST
+        } else {
+            size.min(MAX_LIST)
+        }
+    }
+
+    /// Adds a digest at `now`. Returns false if it is lost.
+    pub fn add(&mut self, data: P4Data, now: u64) -> bool {
+        self.expire(now);
+        let bytes = data.encode_to_vec();
+        if self.known.contains(&bytes) {
+            return true;
+        }
+        if self.lists.len() >= MAX_LISTS || self.waiting.len() >= MAX_LIST {
+            return false;
+        }
+        if self.waiting.is_empty() {
+            self.since = now;
+        }
+        if self.config.ack_timeout_ns > 0 {
+            self.known.insert(bytes);
+        }
+        self.waiting.push(data);
+        true
+    }
+
+    /// The list to send at `now`, if one is full or waits for long enough.
+    pub fn take(&mut self, digest_id: u32, now: u64) -> Option<DigestList> {
+        let timeout = u64::try_from(self.config.max_timeout_ns).unwrap_or(0) / 1000;
+        let full = self.waiting.len() >= self.list_size();
+        let old = now.saturating_sub(self.since) >= timeout;
+        if self.waiting.is_empty() || !full && !old {
+            return None;
+        }
+        let count = self.waiting.len().min(self.list_size());
+        let data: Vec<P4Data> = self.waiting.drain(..count).collect();
+        let list_id = self.next_list;
+        self.next_list += 1;
+        if self.config.ack_timeout_ns > 0 {
+            let until = now.saturating_add(self.config.ack_timeout_ns as u64 / 1000);
+            let bytes = data.iter().map(Message::encode_to_vec).collect();
+            self.lists.insert(list_id, (until, bytes));
+        }
+        Some(DigestList {
+            digest_id,
+            list_id,
+            data,
+            timestamp: nanoseconds(now),
+        })
+    }
+
+    /// A list is acknowledged.
+    pub fn acknowledge(&mut self, list: u64) {
+        if let Some((_, bytes)) = self.lists.remove(&list) {
+            for digest in bytes {
+                self.known.remove(&digest);
+            }
+        }
+    }
+
+    fn expire(&mut self, now: u64) {
+        let old: Vec<u64> = self
+            .lists
+            .iter()
+            .filter(|(_, (until, _))| *until <= now)
+            .map(|(list, _)| *list)
+            .collect();
+        for list in old {
+            self.acknowledge(list);
+        }
+    }
+}
+
+/// A time in µs as the nanoseconds of messages.
+pub fn nanoseconds(now: u64) -> i64 {
+    i64::try_from(now.saturating_mul(1000)).unwrap_or(i64::MAX)
+}
+
+/// The data of a digest, as its P4Info describes it. The widths of its values do not count, as byte
+/// strings are the shortest.
+pub fn data(info: &DigestInfo, digest: &Digest) -> P4Data {
+    let values = digest.values.iter();
+    let bytes = values.map(|value| canonical(value, value.bits() as u32));
+    let bits = |bytes| P4Data {
+        data: Some(P4DataData::Bitstring(bytes)),
+    };
+    let mut bytes = bytes.peekable();
+    let data = match info.shape {
+        DigestShape::Bits => return bits(bytes.next().unwrap_or_else(|| vec![0])),
+        DigestShape::Header => P4DataData::Header(P4Header {
+            is_valid: true,
+            bitstrings: bytes.collect(),
+        }),
+        DigestShape::Tuple => P4DataData::Tuple(P4StructLike {
+            members: bytes.map(bits).collect(),
+        }),
+        DigestShape::Struct => P4DataData::Struct(P4StructLike {
+            members: bytes.map(bits).collect(),
+        }),
+    };
+    P4Data { data: Some(data) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(value: u8) -> P4Data {
+        let data = Some(P4DataData::Bitstring(vec![value]));
+        P4Data { data }
+    }
+
+    #[test]
+    fn a_digest_is_sent_again_only_after_its_acknowledgement_or_timeout() {
+        let mut queue = DigestQueue::new(DigestEntryConfig {
+            max_timeout_ns: 1_000_000,
+            max_list_size: 2,
+            ack_timeout_ns: 1_000_000_000,
+        });
+        assert!(queue.add(digest(1), 0) && queue.add(digest(1), 10));
+        assert!(queue.take(7, 500).is_none(), "neither full nor old");
+        let list = queue.take(7, 1000).expect("old");
+        assert_eq!((list.digest_id, list.data.len()), (7, 1));
+        assert!(queue.add(digest(1), 2000), "it is known");
+        assert!(queue.take(7, 9000).is_none());
+        queue.acknowledge(list.list_id);
+        assert!(queue.add(digest(1), 10_000) && queue.add(digest(2), 10_000));
+        let full = queue.take(7, 10_000).expect("full");
+        assert_eq!(full.data.len(), 2);
+        assert!(
+            queue.add(digest(2), 2_000_000),
+            "its list is too old to count"
+        );
+        assert!(queue.take(7, 2_001_000).is_some());
+    }
+}

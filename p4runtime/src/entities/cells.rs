@@ -1,0 +1,112 @@
+//! Counters, meters and registers of arrays.
+
+use std::collections::BTreeMap;
+
+use super::tables::{count, rates, shown_count, shown_rates};
+use super::{Target, entity};
+use crate::error::{Refusal, Result};
+use crate::info::ArrayInfo;
+use crate::value::{canonical, parse};
+use crate::wire::entities::{
+    CounterEntry, Entity, EntityKind, Index, MeterEntry, P4Data, P4DataData, RegisterEntry,
+};
+
+/// What an array has.
+#[derive(Clone, Copy, Debug)]
+pub enum Cell {
+    Counter,
+    Meter,
+    Register,
+}
+
+impl Target<'_> {
+    /// The arrays of a kind, by id.
+    pub fn arrays(&self, cell: Cell) -> &BTreeMap<u32, ArrayInfo> {
+        match cell {
+            Cell::Counter => &self.info.counters,
+            Cell::Meter => &self.info.meters,
+            Cell::Register => &self.info.registers,
+        }
+    }
+
+    fn cells(&self, cell: Cell, id: u32, index: Option<Index>) -> Result<(usize, Vec<usize>)> {
+        let array = self.arrays(cell).get(&id);
+        let array = array.ok_or_else(|| Refusal::not_found(format!("there is no {id}")))?;
+        let Some(index) = index else {
+            return Ok((array.index, (0..array.size).collect()));
+        };
+        let index = usize::try_from(index.index).ok();
+        let index = index.filter(|index| *index < array.size);
+        let what = || format!("{} has {} cells", array.name, array.size);
+        let index = index.ok_or_else(|| Refusal::new(tonic::Code::OutOfRange, what()))?;
+        Ok((array.index, vec![index]))
+    }
+
+    pub fn set_counter(&mut self, entry: &CounterEntry) -> Result<()> {
+        let (array, cells) = self.cells(Cell::Counter, entry.counter_id, entry.index)?;
+        let count = count(&entry.data.unwrap_or_default())?;
+        for cell in cells {
+            self.switch.set_counter(array, cell, count)?;
+        }
+        Ok(())
+    }
+
+    pub fn set_meter(&mut self, entry: &MeterEntry) -> Result<()> {
+        let (array, cells) = self.cells(Cell::Meter, entry.meter_id, entry.index)?;
+        let rates = entry.config.as_ref().map(rates).transpose()?;
+        for cell in cells {
+            self.switch.set_meter(array, cell, rates, self.now)?;
+        }
+        Ok(())
+    }
+
+    pub fn set_register(&mut self, entry: &RegisterEntry) -> Result<()> {
+        let (array, cells) = self.cells(Cell::Register, entry.register_id, entry.index)?;
+        let data = entry.data.as_ref().and_then(|data| data.data.as_ref());
+        let Some(P4DataData::Bitstring(bytes)) = data else {
+            return Err(Refusal::invalid("the data of a register is a bit string"));
+        };
+        let info = &self.info.registers[&entry.register_id];
+        let value = parse(bytes, info.width, &info.name)?;
+        for cell in cells {
+            self.switch.set_register(array, cell, &value)?;
+        }
+        Ok(())
+    }
+
+    /// A cell as controllers see it; `None` if there is none of this index.
+    pub fn show_cell(&self, cell: Cell, id: u32, index: usize) -> Option<Entity> {
+        let array = self.arrays(cell).get(&id)?;
+        let shown = Some(Index {
+            index: index as i64,
+        });
+        Some(entity(match cell {
+            Cell::Counter => {
+                let count = self.switch.counter(array.index, index)?;
+                EntityKind::CounterEntry(CounterEntry {
+                    counter_id: id,
+                    index: shown,
+                    data: Some(shown_count(count)),
+                })
+            }
+            Cell::Meter => {
+                let config = self.switch.meter(array.index, index)?;
+                EntityKind::MeterEntry(MeterEntry {
+                    meter_id: id,
+                    index: shown,
+                    config: config.map(shown_rates),
+                    counter_data: None,
+                })
+            }
+            Cell::Register => {
+                let value = self.switch.register(array.index, index)?;
+                let data = P4DataData::Bitstring(canonical(&value, array.width));
+                EntityKind::RegisterEntry(RegisterEntry {
+                    register_id: id,
+                    index: shown,
+                    data: Some(P4Data { data: Some(data) }),
+                })
+            }
+        }))
+    }
+}

@@ -1,0 +1,208 @@
+//! Members and groups of action profiles, and those that are made for action sets.
+
+use tonic::Code;
+
+use super::{Target, entity};
+use crate::error::{Refusal, Result};
+use crate::info::{ProfileInfo, TableInfo};
+use crate::side::{FIRST_OWN, OneShot};
+use crate::wire::entities::{
+    ActionProfileActionSet, ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember,
+    Entity, EntityKind,
+};
+use crate::wire::messages::UpdateType;
+
+impl Target<'_> {
+    fn profile(&self, id: u32) -> Result<&ProfileInfo> {
+        let absent = || Refusal::not_found(format!("there is no action profile {id}"));
+        self.info.profiles.get(&id).ok_or_else(absent)
+    }
+
+    pub fn write_member(&mut self, kind: UpdateType, member: &ActionProfileMember) -> Result<()> {
+        let profile = self.profile(member.action_profile_id)?;
+        let index = profile.index;
+        let there = self.switch.members(index).contains_key(&member.member_id);
+        check(kind, member.member_id, there)?;
+        if kind == UpdateType::Delete {
+            return Ok(self.switch.delete_member(index, member.member_id)?);
+        }
+        let action = member.action.as_ref();
+        let action = action.ok_or_else(|| Refusal::invalid("the member has no action"))?;
+        let absent = || Refusal::invalid("the action profile has no such action");
+        let found = profile.actions.get(&action.action_id);
+        let bound = (*found.ok_or_else(absent)?, self.action_data(action)?);
+        Ok(self.switch.set_member(index, member.member_id, bound)?)
+    }
+
+    pub fn write_group(&mut self, kind: UpdateType, group: &ActionProfileGroup) -> Result<()> {
+        let profile = self.profile(group.action_profile_id)?;
+        let index = profile.index;
+        let there = self.switch.groups(index).contains_key(&group.group_id);
+        check(kind, group.group_id, there)?;
+        if kind == UpdateType::Delete {
+            self.switch.delete_group(index, group.group_id)?;
+            self.side.max_sizes.remove(&(index, group.group_id));
+            return Ok(());
+        }
+        let mut members = Vec::new();
+        for member in &group.members {
+            if member.watch_kind.is_some() {
+                return Err(Refusal::missing("watched ports are not there"));
+            }
+            members.push((member.member_id, weight(member.weight)?));
+        }
+        let total: u64 = members.iter().map(|(_, weight)| u64::from(*weight)).sum();
+        let most = [group.max_size, profile.max_group_size];
+        let most = most.into_iter().filter(|most| *most > 0).min();
+        if most.is_some_and(|most| total > most as u64) {
+            let what = "the weights are more than the group may have";
+            return Err(Refusal::new(Code::ResourceExhausted, what));
+        }
+        self.switch.set_group(index, group.group_id, &members)?;
+        let key = (index, group.group_id);
+        self.side.max_sizes.insert(key, group.max_size);
+        Ok(())
+    }
+
+    /// Makes the members and the group of an action set. Errors: what does not fit; nothing is made
+    /// then.
+    pub fn make(&mut self, table: &TableInfo, set: &ActionProfileActionSet) -> Result<OneShot> {
+        let absent = || Refusal::invalid(format!("{} has no action profile", table.name));
+        let profile = self.profile(table.profile.ok_or_else(absent)?)?;
+        let index = profile.index;
+        if set.group_action.is_some() || set.action_selection_mode != 0 || set.size_semantics != 0 {
+            let what = "group actions, modes and size semantics of action sets are not there";
+            return Err(Refusal::missing(what));
+        }
+        let mut bound = Vec::new();
+        for row in &set.action_profile_actions {
+            if row.watch_kind.is_some() {
+                return Err(Refusal::missing("watched ports are not there"));
+            }
+            let action = row.action.as_ref();
+            let action = action.ok_or_else(|| Refusal::invalid("the set has no action"))?;
+            let found = profile.actions.get(&action.action_id);
+            let absent = || Refusal::invalid("the action profile has no such action");
+            let data = self.action_data(action)?;
+            bound.push(((*found.ok_or_else(absent)?, data), weight(row.weight)?));
+        }
+        let mut made = OneShot {
+            profile: index,
+            group: 0,
+            members: Vec::new(),
+        };
+        let result = self.make_all(&mut made, bound);
+        match result {
+            Ok(()) => Ok(made),
+            Err(refusal) => {
+                self.unmake(Some(made));
+                Err(refusal)
+            }
+        }
+    }
+
+    fn make_all(&mut self, made: &mut OneShot, bound: Vec<(bofuss_p4::Bound, u32)>) -> Result<()> {
+        for (bound, weight) in bound {
+            let id = self.own(|this, id| !this.switch.members(made.profile).contains_key(&id));
+            self.switch.set_member(made.profile, id, bound)?;
+            made.members.push((id, weight));
+        }
+        let group = self.own(|this, id| !this.switch.groups(made.profile).contains_key(&id));
+        self.switch.set_group(made.profile, group, &made.members)?;
+        made.group = group;
+        Ok(())
+    }
+
+    /// A number of our own that is free.
+    fn own(&mut self, is_free: impl Fn(&Self, u32) -> bool) -> u32 {
+        loop {
+            let id = self.side.next_own.max(FIRST_OWN);
+            self.side.next_own = id.wrapping_add(1);
+            if is_free(self, id) {
+                return id;
+            }
+        }
+    }
+
+    /// Removes what was made for an action set.
+    pub fn unmake(&mut self, made: Option<OneShot>) {
+        let Some(made) = made else {
+            return;
+        };
+        if made.group != 0 {
+            // Only the entry, which is gone, had it.
+            let _ = self.switch.delete_group(made.profile, made.group);
+        }
+        for (member, _) in made.members {
+            let _ = self.switch.delete_member(made.profile, member);
+        }
+    }
+
+    /// The members of a profile from the number `from` on, at most `most`.
+    pub fn show_members(&self, id: u32, from: u32, only: u32, most: usize) -> (Vec<Entity>, u32) {
+        let Some(profile) = self.info.profiles.get(&id) else {
+            return (Vec::new(), 0);
+        };
+        let members = self.switch.members(profile.index).range(from..FIRST_OWN);
+        let members = members.filter(|(member, _)| only == 0 || **member == only);
+        let mut last = 0;
+        let shown = members.take(most).map(|(member, (action, data))| {
+            last = *member;
+            entity(EntityKind::ActionProfileMember(ActionProfileMember {
+                action_profile_id: id,
+                member_id: *member,
+                action: Some(self.show_action(*action, data)),
+            }))
+        });
+        (shown.collect(), last)
+    }
+
+    /// The groups of a profile from the number `from` on, at most `most`.
+    pub fn show_groups(&self, id: u32, from: u32, only: u32, most: usize) -> (Vec<Entity>, u32) {
+        let Some(profile) = self.info.profiles.get(&id) else {
+            return (Vec::new(), 0);
+        };
+        let groups = self.switch.groups(profile.index).range(from..FIRST_OWN);
+        let groups = groups.filter(|(group, _)| only == 0 || **group == only);
+        let mut last = 0;
+        let shown = groups.take(most).map(|(group, members)| {
+            last = *group;
+            let members = members.chunk_by(|a, b| a == b);
+            let members = members.map(|same| ActionProfileGroupMember {
+                member_id: same[0],
+                weight: same.len() as i32,
+                watch_kind: None,
+            });
+            let max_size = self.side.max_sizes.get(&(profile.index, *group));
+            entity(EntityKind::ActionProfileGroup(ActionProfileGroup {
+                action_profile_id: id,
+                group_id: *group,
+                members: members.collect(),
+                max_size: max_size.copied().unwrap_or(0),
+            }))
+        });
+        (shown.collect(), last)
+    }
+}
+
+/// Errors: an id that is not a controller's, one that is there or not, as the update needs it.
+fn check(kind: UpdateType, id: u32, there: bool) -> Result<()> {
+    if id >= FIRST_OWN {
+        let what = format!("numbers from {FIRST_OWN} on are the switch's own");
+        return Err(Refusal::invalid(what));
+    }
+    match (kind, there) {
+        (UpdateType::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is there already")),
+        (UpdateType::Modify | UpdateType::Delete, false) => {
+            Err(Refusal::not_found("it is not there"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn weight(weight: i32) -> Result<u32> {
+    match u32::try_from(weight) {
+        Ok(weight) if weight > 0 => Ok(weight),
+        _ => Err(Refusal::invalid("a weight is not above 0")),
+    }
+}

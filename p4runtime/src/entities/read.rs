@@ -1,0 +1,319 @@
+//! Reads entities in steps, so that none takes the switch for long.
+
+use bofuss_p4::{Does, Match};
+
+use super::cells::Cell;
+use super::keys::parse_key;
+use super::tables::{priority, shown_count, shown_rates};
+use super::{Target, entity};
+use crate::error::{Refusal, Result};
+use crate::info::Info;
+use crate::wire::entities::{
+    DirectCounterEntry, DirectMeterEntry, Entity, EntityKind, Index, P4DataData,
+    PacketReplicationEngineEntryType as Replication, TableEntry,
+};
+
+/// The most entities of a step.
+const AT_ONCE: usize = 256;
+
+/// Which form the entries of a table are read in.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    Entry,
+    Counter,
+    Meter,
+}
+
+/// Something to read, and from where on.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// The entries of a table that an entry asks for.
+    Entries(u32, Form, Box<TableEntry>, usize),
+    Members(u32, u32, u32),
+    Groups(u32, u32, u32),
+    /// Cells of an array, from the first to before the second.
+    Cells(Cell, u32, usize, usize),
+    Multicast(u32, u32),
+    Sessions(u32, u32),
+    ValueSets(u32),
+    Digests(u32),
+}
+
+/// The steps in which an entity of a request is read. Errors: what it asks for is not there.
+pub fn steps(info: &Info, asked: &Entity) -> Result<Vec<Step>> {
+    let kind = asked.entity.as_ref();
+    let kind = kind.ok_or_else(|| Refusal::invalid("the request has an entity without a type"))?;
+    Ok(match kind {
+        EntityKind::TableEntry(entry) => entries(info, Form::Entry, entry)?,
+        EntityKind::DirectCounterEntry(counter) => entries(
+            info,
+            Form::Counter,
+            &counter.table_entry.clone().unwrap_or_default(),
+        )?,
+        EntityKind::DirectMeterEntry(meter) => entries(
+            info,
+            Form::Meter,
+            &meter.table_entry.clone().unwrap_or_default(),
+        )?,
+        EntityKind::ActionProfileMember(member) => {
+            let ids = ids(info.profiles.keys(), member.action_profile_id)?;
+            let steps = ids.into_iter();
+            steps
+                .map(|id| Step::Members(id, member.member_id, 0))
+                .collect()
+        }
+        EntityKind::ActionProfileGroup(group) => {
+            let ids = ids(info.profiles.keys(), group.action_profile_id)?;
+            let steps = ids.into_iter();
+            steps
+                .map(|id| Step::Groups(id, group.group_id, 0))
+                .collect()
+        }
+        EntityKind::CounterEntry(entry) => {
+            let ids = ids(info.counters.keys(), entry.counter_id)?;
+            cells(info, Cell::Counter, ids, entry.index)?
+        }
+        EntityKind::MeterEntry(entry) => {
+            let ids = ids(info.meters.keys(), entry.meter_id)?;
+            cells(info, Cell::Meter, ids, entry.index)?
+        }
+        EntityKind::RegisterEntry(entry) => {
+            let ids = ids(info.registers.keys(), entry.register_id)?;
+            cells(info, Cell::Register, ids, entry.index)?
+        }
+        EntityKind::PacketReplicationEngineEntry(entry) => match &entry.r#type {
+            Some(Replication::MulticastGroupEntry(group)) => {
+                vec![Step::Multicast(group.multicast_group_id, 0)]
+            }
+            Some(Replication::CloneSessionEntry(session)) => {
+                vec![Step::Sessions(session.session_id, 0)]
+            }
+            None => vec![Step::Multicast(0, 0), Step::Sessions(0, 0)],
+        },
+        EntityKind::ValueSetEntry(set) => vec![Step::ValueSets(set.value_set_id)],
+        EntityKind::DigestEntry(digest) => vec![Step::Digests(digest.digest_id)],
+    })
+}
+
+/// One id, or all if it is 0. Errors: it is not there.
+fn ids<'a>(all: impl Iterator<Item = &'a u32>, id: u32) -> Result<Vec<u32>> {
+    let ids: Vec<u32> = all
+        .copied()
+        .filter(|other| id == 0 || *other == id)
+        .collect();
+    if ids.is_empty() && id != 0 {
+        return Err(Refusal::not_found(format!("there is no {id}")));
+    }
+    Ok(ids)
+}
+
+fn entries(info: &Info, form: Form, entry: &TableEntry) -> Result<Vec<Step>> {
+    if entry.table_id == 0 && !entry.r#match.is_empty() {
+        return Err(Refusal::invalid("a match needs its table"));
+    }
+    let ids = ids(info.tables.keys(), entry.table_id)?;
+    let steps = ids.into_iter();
+    Ok(steps
+        .map(|id| Step::Entries(id, form, Box::new(entry.clone()), 0))
+        .collect())
+}
+
+fn cells(info: &Info, cell: Cell, ids: Vec<u32>, index: Option<Index>) -> Result<Vec<Step>> {
+    let arrays = match cell {
+        Cell::Counter => &info.counters,
+        Cell::Meter => &info.meters,
+        Cell::Register => &info.registers,
+    };
+    let steps = ids.into_iter().map(|id| {
+        let size = arrays[&id].size;
+        let Some(index) = index else {
+            return Ok(Step::Cells(cell, id, 0, size));
+        };
+        match usize::try_from(index.index) {
+            Ok(index) if index < size => Ok(Step::Cells(cell, id, index, index + 1)),
+            _ => {
+                let what = format!("{} has {size} cells", arrays[&id].name);
+                Err(Refusal::new(tonic::Code::OutOfRange, what))
+            }
+        }
+    });
+    steps.collect()
+}
+
+impl Target<'_> {
+    /// Does a step. Returns what it read, and the step that reads the rest.
+    pub fn read(&self, step: &Step) -> Result<(Vec<Entity>, Option<Step>)> {
+        let more = |(read, last): (Vec<Entity>, u32), next: &dyn Fn(u32) -> Step| {
+            let full = read.len() == AT_ONCE && last < u32::MAX;
+            let next = full.then(|| next(last + 1));
+            Ok((read, next))
+        };
+        match *step {
+            Step::Entries(id, form, ref asked, from) => self.read_entries(id, form, asked, from),
+            Step::Members(id, only, from) => {
+                let next = |from| Step::Members(id, only, from);
+                more(self.show_members(id, from, only, AT_ONCE), &next)
+            }
+            Step::Groups(id, only, from) => {
+                let next = |from| Step::Groups(id, only, from);
+                more(self.show_groups(id, from, only, AT_ONCE), &next)
+            }
+            Step::Multicast(only, from) => {
+                let next = |from| Step::Multicast(only, from);
+                more(self.show_multicast(from, only, AT_ONCE), &next)
+            }
+            Step::Sessions(only, from) => {
+                let next = |from| Step::Sessions(only, from);
+                more(self.show_sessions(from, only, AT_ONCE), &next)
+            }
+            Step::Cells(cell, id, from, to) => {
+                let end = to.min(from + AT_ONCE);
+                let cells = (from..end).filter_map(|index| self.show_cell(cell, id, index));
+                let next = (end < to).then_some(Step::Cells(cell, id, end, to));
+                Ok((cells.collect(), next))
+            }
+            Step::ValueSets(only) => Ok((self.show_value_sets(only), None)),
+            Step::Digests(only) => Ok((self.show_digests(only), None)),
+        }
+    }
+
+    fn read_entries(
+        &self,
+        id: u32,
+        form: Form,
+        asked: &TableEntry,
+        from: usize,
+    ) -> Result<(Vec<Entity>, Option<Step>)> {
+        let table = self.table(id)?;
+        let row = &self.switch.program().tables[table.index];
+        let has_form = match form {
+            Form::Entry => true,
+            Form::Counter => row.counters,
+            Form::Meter => row.meter.is_some(),
+        };
+        if !has_form {
+            return match asked.table_id {
+                0 => Ok((Vec::new(), None)),
+                _ => Err(Refusal::invalid("the table has no such resource")),
+            };
+        }
+        if asked.is_default_action {
+            return Ok(match form {
+                Form::Entry => {
+                    let shown = self.show_default(id, table);
+                    (vec![entity(EntityKind::TableEntry(shown))], None)
+                }
+                Form::Counter | Form::Meter => (Vec::new(), None),
+            });
+        }
+        if !asked.r#match.is_empty() {
+            let key: Vec<Match> = parse_key(table, &asked.r#match)?;
+            let handle = self.handle(table, key, priority(table, asked)?)?;
+            let shown = handle.map(|handle| self.show_as(id, form, asked, handle));
+            return Ok((shown.into_iter().collect(), None));
+        }
+        let handles = self.switch.entries(table.index).map(|(handle, _)| handle);
+        let handles: Vec<usize> = handles
+            .filter(|handle| *handle >= from)
+            .take(AT_ONCE)
+            .collect();
+        let next = handles.last().filter(|_| handles.len() == AT_ONCE);
+        let next = next.map(|last| Step::Entries(id, form, Box::new(asked.clone()), last + 1));
+        let shown = handles.into_iter().filter(|handle| {
+            let shown = || self.show_key(id, table, *handle).priority;
+            asked.priority == 0 || asked.priority == shown()
+        });
+        let shown = shown.map(|handle| self.show_as(id, form, asked, handle));
+        Ok((shown.collect(), next))
+    }
+
+    fn show_as(&self, id: u32, form: Form, asked: &TableEntry, handle: usize) -> Entity {
+        let table = &self.info.tables[&id];
+        if matches!(form, Form::Entry) {
+            return entity(EntityKind::TableEntry(self.show(id, table, handle, asked)));
+        }
+        let entry = self.switch.entry(table.index, handle);
+        let table_entry = Some(self.show_key(id, table, handle));
+        entity(match form {
+            Form::Entry | Form::Counter => EntityKind::DirectCounterEntry(DirectCounterEntry {
+                table_entry,
+                data: entry.map(|entry| shown_count(entry.count)),
+            }),
+            Form::Meter => EntityKind::DirectMeterEntry(DirectMeterEntry {
+                table_entry,
+                config: entry
+                    .and_then(|entry| entry.meter.config())
+                    .map(shown_rates),
+                counter_data: None,
+            }),
+        })
+    }
+}
+
+impl Target<'_> {
+    /// All that controllers have written, in an order in which it can be written again: members,
+    /// groups, entries that the program does not have, default entries that it has otherwise, value
+    /// sets, multicast groups, clone sessions, digests, counters, meters and registers.
+    pub fn written(&self) -> Result<Vec<Entity>> {
+        let full = TableEntry {
+            counter_data: Some(Default::default()),
+            meter_config: Some(Default::default()),
+            ..TableEntry::default()
+        };
+        let full = Box::new(full);
+        let mut steps = Vec::new();
+        for id in self.info.profiles.keys() {
+            steps.extend([Step::Members(*id, 0, 0), Step::Groups(*id, 0, 0)]);
+        }
+        for (id, table) in &self.info.tables {
+            let row = &self.switch.program().tables[table.index];
+            if !row.const_entries && row.entries.is_empty() {
+                steps.push(Step::Entries(*id, Form::Entry, full.clone(), 0));
+            }
+        }
+        steps.extend([
+            Step::ValueSets(0),
+            Step::Multicast(0, 0),
+            Step::Sessions(0, 0),
+        ]);
+        steps.push(Step::Digests(0));
+        for cell in [Cell::Counter, Cell::Meter, Cell::Register] {
+            for (id, array) in self.arrays(cell) {
+                steps.push(Step::Cells(cell, *id, 0, array.size));
+            }
+        }
+        let mut all = Vec::new();
+        for step in steps {
+            let mut next = Some(step);
+            while let Some(step) = next {
+                let (read, rest) = self.read(&step)?;
+                all.extend(read.into_iter().filter(is_set));
+                next = rest;
+            }
+        }
+        for (id, table) in &self.info.tables {
+            let row = &self.switch.program().tables[table.index];
+            let program = row.default.clone();
+            let program = program.map(|(action, data)| Does::Action(action, data));
+            if self.switch.default_of(table.index) != program.as_ref() {
+                all.push(entity(EntityKind::TableEntry(
+                    self.show_default(*id, table),
+                )));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Whether a cell is not as it is at first; true for all else.
+fn is_set(entity: &Entity) -> bool {
+    match &entity.entity {
+        Some(EntityKind::CounterEntry(entry)) => entry.data != Some(Default::default()),
+        Some(EntityKind::MeterEntry(entry)) => entry.config.is_some(),
+        Some(EntityKind::RegisterEntry(entry)) => {
+            let data = entry.data.as_ref().and_then(|data| data.data.as_ref());
+            !matches!(data, Some(P4DataData::Bitstring(bytes)) if **bytes == [0])
+        }
+        _ => true,
+    }
+}

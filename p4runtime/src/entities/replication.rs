@@ -1,0 +1,171 @@
+//! Multicast groups, clone sessions, and which digests a controller wants.
+
+use bofuss_p4::{Replica as Copy, Session};
+use tonic::Code;
+
+use super::{Target, entity};
+use crate::digests::DigestQueue;
+use crate::error::{Refusal, Result};
+use crate::value::parse;
+use crate::wire::entities::{
+    CloneSessionEntry, DigestEntry, Entity, EntityKind, MulticastGroupEntry,
+    PacketReplicationEngineEntry, PacketReplicationEngineEntryType as Kind, Replica,
+    ReplicaPortKind,
+};
+use crate::wire::messages::UpdateType;
+
+impl Target<'_> {
+    pub fn write_multicast(&mut self, kind: UpdateType, entry: &MulticastGroupEntry) -> Result<()> {
+        let id = entry.multicast_group_id;
+        let there = self.switch.multicast_groups().contains_key(&id);
+        check(kind, there)?;
+        let replicas = match kind {
+            UpdateType::Delete => Vec::new(),
+            _ => copies(&entry.replicas)?,
+        };
+        if replicas.is_empty() && kind != UpdateType::Delete {
+            return Err(Refusal::missing("groups without replicas are not there"));
+        }
+        self.switch.set_multicast_group(id, replicas)?;
+        self.side.multicast.remove(&id);
+        if kind != UpdateType::Delete && !entry.metadata.is_empty() {
+            self.side.multicast.insert(id, entry.metadata.clone());
+        }
+        Ok(())
+    }
+
+    pub fn write_session(&mut self, kind: UpdateType, entry: &CloneSessionEntry) -> Result<()> {
+        let id = entry.session_id;
+        if id == 0 {
+            return Err(Refusal::invalid("a clone session has a number above 0"));
+        }
+        check(kind, self.switch.clone_sessions().contains_key(&id))?;
+        if kind == UpdateType::Delete {
+            return Ok(self.switch.set_clone_session(id, None)?);
+        }
+        if entry.class_of_service != 0 {
+            return Err(Refusal::missing("classes of service are not there"));
+        }
+        let wrong = |_| Refusal::invalid("packet_length_bytes is below 0");
+        let truncate = u32::try_from(entry.packet_length_bytes).map_err(wrong)?;
+        let session = Session {
+            replicas: copies(&entry.replicas)?,
+            truncate: Some(truncate).filter(|bytes| *bytes > 0),
+        };
+        Ok(self.switch.set_clone_session(id, Some(session))?)
+    }
+
+    pub fn write_digest(&mut self, kind: UpdateType, entry: &DigestEntry) -> Result<()> {
+        let id = entry.digest_id;
+        if !self.info.digests.values().any(|digest| digest.id == id) {
+            return Err(Refusal::not_found(format!("there is no digest {id}")));
+        }
+        check(kind, self.side.digests.contains_key(&id))?;
+        if kind == UpdateType::Delete {
+            self.side.digests.remove(&id);
+            return Ok(());
+        }
+        let config = entry.config.unwrap_or_default();
+        let times = [config.max_timeout_ns, config.ack_timeout_ns];
+        if times.iter().any(|time| *time < 0) || config.max_list_size < 0 {
+            return Err(Refusal::invalid("a time or size is below 0"));
+        }
+        self.side.digests.insert(id, DigestQueue::new(config));
+        Ok(())
+    }
+
+    /// The multicast groups from the number `from` on, at most `most`, and the last of them.
+    pub fn show_multicast(&self, from: u32, only: u32, most: usize) -> (Vec<Entity>, u32) {
+        let groups = self.switch.multicast_groups().range(from..);
+        let groups = groups.filter(|(id, _)| only == 0 || **id == only);
+        let mut last = 0;
+        let shown = groups.take(most).map(|(id, replicas)| {
+            last = *id;
+            let metadata = self.side.multicast.get(id).cloned();
+            replication(Kind::MulticastGroupEntry(MulticastGroupEntry {
+                multicast_group_id: *id,
+                replicas: shown_copies(replicas),
+                metadata: metadata.unwrap_or_default(),
+            }))
+        });
+        (shown.collect(), last)
+    }
+
+    /// The clone sessions from the number `from` on, at most `most`, and the last of them.
+    pub fn show_sessions(&self, from: u32, only: u32, most: usize) -> (Vec<Entity>, u32) {
+        let sessions = self.switch.clone_sessions().range(from..);
+        let sessions = sessions.filter(|(id, _)| only == 0 || **id == only);
+        let mut last = 0;
+        let shown = sessions.take(most).map(|(id, session)| {
+            last = *id;
+            let bytes = session.truncate.unwrap_or(0);
+            replication(Kind::CloneSessionEntry(CloneSessionEntry {
+                session_id: *id,
+                replicas: shown_copies(&session.replicas),
+                class_of_service: 0,
+                packet_length_bytes: i32::try_from(bytes).unwrap_or(i32::MAX),
+            }))
+        });
+        (shown.collect(), last)
+    }
+
+    /// The digests that a controller wants.
+    pub fn show_digests(&self, only: u32) -> Vec<Entity> {
+        let digests = self.side.digests.iter();
+        let digests = digests.filter(|(id, _)| only == 0 || **id == only);
+        let shown = digests.map(|(id, queue)| {
+            entity(EntityKind::DigestEntry(DigestEntry {
+                digest_id: *id,
+                config: Some(queue.config),
+            }))
+        });
+        shown.collect()
+    }
+}
+
+fn replication(kind: Kind) -> Entity {
+    let entry = PacketReplicationEngineEntry { r#type: Some(kind) };
+    entity(EntityKind::PacketReplicationEngineEntry(entry))
+}
+
+fn check(kind: UpdateType, there: bool) -> Result<()> {
+    match (kind, there) {
+        (UpdateType::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is there already")),
+        (UpdateType::Modify | UpdateType::Delete, false) => {
+            Err(Refusal::not_found("it is not there"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The copies that replicas say. Errors: a port that is missing or too wide, one pair twice.
+fn copies(replicas: &[Replica]) -> Result<Vec<Copy>> {
+    let mut copies: Vec<Copy> = Vec::new();
+    for replica in replicas {
+        if !replica.backup_replicas.is_empty() {
+            return Err(Refusal::missing("backup replicas are not there"));
+        }
+        let port = match &replica.port_kind {
+            Some(ReplicaPortKind::EgressPort(port)) => *port,
+            Some(ReplicaPortKind::Port(bytes)) => parse(bytes, 32, "the port")?.low() as u32,
+            None => return Err(Refusal::invalid("a replica has no port")),
+        };
+        let wrong = |_| Refusal::invalid("an instance has more than 16 bits");
+        let instance = u16::try_from(replica.instance).map_err(wrong)?;
+        let copy = Copy { port, instance };
+        if copies.contains(&copy) {
+            return Err(Refusal::invalid("a port and instance is there twice"));
+        }
+        copies.push(copy);
+    }
+    Ok(copies)
+}
+
+fn shown_copies(copies: &[Copy]) -> Vec<Replica> {
+    let shown = copies.iter().map(|copy| Replica {
+        port_kind: Some(ReplicaPortKind::EgressPort(copy.port)),
+        instance: copy.instance.into(),
+        backup_replicas: Vec::new(),
+    });
+    shown.collect()
+}

@@ -1,0 +1,71 @@
+//! A program with its P4Info, as a controller gives them.
+
+use std::sync::Arc;
+
+use bofuss_p4::Program;
+use prost::Message;
+
+use crate::error::{Refusal, Result};
+use crate::info::Info;
+use crate::wire::messages::ForwardingPipelineConfig;
+
+/// What other switches want around the JSON: `p4.tmp.P4DeviceConfig`.
+#[derive(Clone, PartialEq, Message)]
+struct DeviceConfig {
+    #[prost(bool, tag = "1")]
+    reassign: bool,
+    #[prost(bytes = "vec", tag = "3")]
+    device_data: Vec<u8>,
+}
+
+/// A forwarding pipeline that was checked.
+#[derive(Clone)]
+pub struct Pipeline {
+    pub(crate) config: Arc<ForwardingPipelineConfig>,
+    pub(crate) info: Arc<Info>,
+}
+
+impl Pipeline {
+    /// Checks a program in p4c's JSON against its P4Info, encoded. Errors: what is wrong, with its
+    /// place.
+    pub fn new(p4info: Vec<u8>, program: Vec<u8>) -> Result<Self> {
+        let config = ForwardingPipelineConfig {
+            p4info,
+            p4_device_config: program,
+            cookie: None,
+        };
+        Self::check(config).map(|(pipeline, _)| pipeline)
+    }
+
+    /// Checks what a controller sends, and gives the program, too.
+    pub(crate) fn check(config: ForwardingPipelineConfig) -> Result<(Self, Program)> {
+        let program = load(&config.p4_device_config)?;
+        let info = Info::new(&config.p4info, &program)?;
+        let pipeline = Self {
+            config: Arc::new(config),
+            info: Arc::new(info),
+        };
+        Ok((pipeline, program))
+    }
+
+    /// The program once more.
+    pub(crate) fn program(&self) -> Result<Program> {
+        load(&self.config.p4_device_config)
+    }
+}
+
+fn load(bytes: &[u8]) -> Result<Program> {
+    let wrong = |error: bofuss_p4::LoadError| {
+        Refusal::invalid(format!("the program cannot be loaded: {error}"))
+    };
+    if bytes.trim_ascii_start().first() == Some(&b'{') {
+        return Program::load(bytes).map_err(wrong);
+    }
+    match DeviceConfig::decode(bytes) {
+        Ok(config) => Program::load(&config.device_data).map_err(wrong),
+        Err(_) => {
+            let what = "the device configuration is neither JSON nor a P4DeviceConfig with it";
+            Err(Refusal::invalid(what))
+        }
+    }
+}

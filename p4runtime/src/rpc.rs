@@ -1,0 +1,216 @@
+//! The calls of the service, each with its checks.
+
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Request, Response, Status, Streaming};
+
+use crate::arbitration::StreamId;
+use crate::device::Device;
+use crate::error::{Refusal, Result, batch};
+use crate::streams::Outgoing;
+use crate::wire::messages::{
+    CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig,
+    GetForwardingPipelineConfigRequest, GetForwardingPipelineConfigRequestResponseType as Wanted,
+    GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse,
+    SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse, StreamError,
+    StreamErrorDetails, StreamMessageRequest, StreamMessageRequestUpdate,
+    StreamMessageResponseUpdate, WriteRequest, WriteRequestAtomicity, WriteResponse,
+};
+use crate::wire::messages::{DigestListAckError, PacketOutError, StreamOtherError};
+
+/// The version of P4Runtime that is spoken.
+const VERSION: &str = "1.4.0";
+/// Responses of a read that wait for a slow reader.
+const READ_ROOM: usize = 2;
+
+/// The service. Clones share it.
+#[derive(Clone)]
+pub struct Calls {
+    pub device_id: u64,
+    pub device: Device,
+}
+
+impl Calls {
+    fn check_device(&self, id: u64) -> Result<()> {
+        if id == self.device_id {
+            return Ok(());
+        }
+        let what = format!("there is no device {id}, only {}", self.device_id);
+        Err(Refusal::not_found(what))
+    }
+
+    pub async fn capabilities(
+        self,
+        _: Request<CapabilitiesRequest>,
+    ) -> Result<Response<CapabilitiesResponse>, Status> {
+        let p4runtime_api_version = VERSION.into();
+        Ok(Response::new(CapabilitiesResponse {
+            p4runtime_api_version,
+        }))
+    }
+
+    pub async fn set_pipeline(
+        self,
+        request: Request<SetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<SetForwardingPipelineConfigResponse>, Status> {
+        let request = request.into_inner();
+        self.check_device(request.device_id)?;
+        let (role, id) = (&request.role, request.election_id.as_ref());
+        self.device.streams.check(request.role_id, role, id)?;
+        let action = request.action();
+        self.device.configure(action, request.config).await?;
+        Ok(Response::new(SetForwardingPipelineConfigResponse {}))
+    }
+
+    pub async fn get_pipeline(
+        self,
+        request: Request<GetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<GetForwardingPipelineConfigResponse>, Status> {
+        let request = request.into_inner();
+        self.check_device(request.device_id)?;
+        let Some(config) = self.device.config() else {
+            // Controllers ask before they give the first one, and take an error for a failure.
+            return Ok(Response::new(GetForwardingPipelineConfigResponse {
+                config: None,
+            }));
+        };
+        let wanted = request.response_type();
+        let part = |bytes: &Vec<u8>, only| match wanted {
+            Wanted::All => bytes.clone(),
+            wanted if wanted == only => bytes.clone(),
+            _ => Vec::new(),
+        };
+        let config = ForwardingPipelineConfig {
+            p4info: part(&config.p4info, Wanted::P4infoAndCookie),
+            p4_device_config: part(&config.p4_device_config, Wanted::DeviceConfigAndCookie),
+            cookie: config.cookie,
+        };
+        let config = Some(config);
+        Ok(Response::new(GetForwardingPipelineConfigResponse {
+            config,
+        }))
+    }
+
+    pub async fn write(
+        self,
+        request: Request<WriteRequest>,
+    ) -> Result<Response<WriteResponse>, Status> {
+        let request = request.into_inner();
+        self.check_device(request.device_id)?;
+        let (role, id) = (&request.role, request.election_id.as_ref());
+        self.device.streams.check(request.role_id, role, id)?;
+        if request.atomicity() != WriteRequestAtomicity::ContinueOnError {
+            let what = "batches that are made whole or not at all are not there";
+            return Err(Refusal::missing(what).into());
+        }
+        batch(&self.device.write(request.updates).await?)?;
+        Ok(Response::new(WriteResponse {}))
+    }
+
+    pub async fn read(
+        self,
+        request: Request<ReadRequest>,
+    ) -> Result<Response<ReceiverStream<Result<ReadResponse, Status>>>, Status> {
+        let request = request.into_inner();
+        self.check_device(request.device_id)?;
+        let (pipeline, steps) = self.device.plan(&request.entities)?;
+        let (queue, answers) = mpsc::channel(READ_ROOM);
+        tokio::spawn(async move {
+            for step in steps {
+                let mut next = Some(step);
+                while let Some(step) = next {
+                    let read = self.device.read(&pipeline, step).await;
+                    let answer = match read {
+                        Ok((entities, rest)) => {
+                            next = rest;
+                            if entities.is_empty() {
+                                continue;
+                            }
+                            Ok(ReadResponse { entities })
+                        }
+                        Err(refusal) => {
+                            // The reader learns why its stream ends here.
+                            let _ = queue.send(Err(refusal.into())).await;
+                            return;
+                        }
+                    };
+                    if queue.send(answer).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(answers)))
+    }
+
+    pub async fn stream(
+        self,
+        request: Request<Streaming<StreamMessageRequest>>,
+    ) -> Result<Response<ReceiverStream<Outgoing>>, Status> {
+        let (stream, waiting) = self.device.streams.open()?;
+        tokio::spawn(self.follow(stream, request.into_inner()));
+        Ok(Response::new(ReceiverStream::new(waiting)))
+    }
+
+    /// Serves a stream until it ends.
+    async fn follow(self, stream: StreamId, mut requests: Streaming<StreamMessageRequest>) {
+        let mut reason = None;
+        // An error of the stream is its end, too.
+        while let Ok(Some(request)) = requests.message().await {
+            if let Err(refusal) = self.handle(stream, request).await {
+                reason = Some(refusal);
+                break;
+            }
+        }
+        self.device.streams.close(stream, reason);
+    }
+
+    /// Handles a message of a stream. Errors: the stream is to end.
+    async fn handle(&self, stream: StreamId, request: StreamMessageRequest) -> Result<()> {
+        let streams = &self.device.streams;
+        let Some(update) = request.update else {
+            return Err(Refusal::invalid("the message has no update"));
+        };
+        let (result, details) = match update {
+            StreamMessageRequestUpdate::Arbitration(update) => {
+                self.check_device(update.device_id)?;
+                return streams.arbitrate(stream, &update);
+            }
+            StreamMessageRequestUpdate::Packet(packet) => {
+                let sent = match streams.check_stream(stream) {
+                    Ok(()) => self.device.packet_out(&packet).await,
+                    Err(refusal) => Err(refusal),
+                };
+                let packet_out = Some(packet);
+                let details = PacketOutError { packet_out };
+                (sent, StreamErrorDetails::PacketOut(details))
+            }
+            StreamMessageRequestUpdate::DigestAck(ack) => {
+                let done = streams.check_stream(stream);
+                let done = done.and_then(|()| self.device.acknowledge(&ack));
+                let digest_list_ack = Some(ack);
+                let details = DigestListAckError { digest_list_ack };
+                (done, StreamErrorDetails::DigestListAck(details))
+            }
+            StreamMessageRequestUpdate::Other(other) => {
+                let refusal = Refusal::missing("there are no other messages");
+                let details = StreamOtherError { other: Some(other) };
+                (Err(refusal), StreamErrorDetails::Other(details))
+            }
+        };
+        let Err(refusal) = result else {
+            return Ok(());
+        };
+        let error = StreamError {
+            canonical_code: refusal.code as i32,
+            message: refusal.message,
+            details: Some(details),
+            ..StreamError::default()
+        };
+        if streams.answer(stream, StreamMessageResponseUpdate::Error(error)) {
+            return Ok(());
+        }
+        let what = "the controller does not read its stream";
+        Err(Refusal::new(Code::ResourceExhausted, what))
+    }
+}

@@ -1,0 +1,123 @@
+//! The service `p4.v1.P4Runtime` of gRPC: which path is which call.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use prost::Message;
+use tonic::body::Body;
+use tonic::server::{Grpc, ServerStreamingService, StreamingService, UnaryService};
+use tonic::{Code, Request, Response, Status, Streaming};
+use tonic_prost::ProstCodec;
+use tower_service::Service;
+
+use crate::rpc::Calls;
+use crate::streams::Outgoing;
+use crate::wire::messages::{
+    ReadRequest, ReadResponse, StreamMessageRequest, StreamMessageResponse,
+};
+use tokio_stream::wrappers::ReceiverStream;
+
+/// The longest message, in bytes.
+const MAX_MESSAGE: usize = 4 << 20;
+/// The longest message that has a program, in bytes.
+const MAX_PIPELINE: usize = 40 << 20;
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Answer<T> = Result<Response<T>, Status>;
+
+/// Calls with one request and one answer, from a function.
+struct Unary<F>(F);
+
+impl<F, R, A, B> UnaryService<R> for Unary<F>
+where
+    F: FnMut(Request<R>) -> B,
+    B: Future<Output = Answer<A>> + Send + 'static,
+{
+    type Response = A;
+    type Future = Boxed<Answer<A>>;
+
+    fn call(&mut self, request: Request<R>) -> Self::Future {
+        Box::pin(self.0(request))
+    }
+}
+
+struct Read(Calls);
+
+impl ServerStreamingService<ReadRequest> for Read {
+    type Response = ReadResponse;
+    type ResponseStream = ReceiverStream<Result<ReadResponse, Status>>;
+    type Future = Boxed<Answer<Self::ResponseStream>>;
+
+    fn call(&mut self, request: Request<ReadRequest>) -> Self::Future {
+        Box::pin(self.0.clone().read(request))
+    }
+}
+
+struct Stream(Calls);
+
+impl StreamingService<StreamMessageRequest> for Stream {
+    type Response = StreamMessageResponse;
+    type ResponseStream = ReceiverStream<Outgoing>;
+    type Future = Boxed<Answer<Self::ResponseStream>>;
+
+    fn call(&mut self, request: Request<Streaming<StreamMessageRequest>>) -> Self::Future {
+        Box::pin(self.0.clone().stream(request))
+    }
+}
+
+/// The service. Clones share it.
+#[derive(Clone)]
+pub struct P4Runtime(pub Calls);
+
+fn grpc<A, R>(longest: usize) -> Grpc<ProstCodec<A, R>>
+where
+    A: Message + Send + 'static,
+    R: Message + Default + Send + 'static,
+{
+    Grpc::new(ProstCodec::default()).apply_max_message_size_config(Some(longest), None)
+}
+
+impl Service<http::Request<Body>> for P4Runtime {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Boxed<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let calls = self.0.clone();
+        Box::pin(async move {
+            let path = request.uri().path();
+            let name = path.strip_prefix("/p4.v1.P4Runtime/").unwrap_or("");
+            let answer = match name {
+                "Capabilities" => {
+                    let call = Unary(|request| calls.clone().capabilities(request));
+                    grpc(MAX_MESSAGE).unary(call, request).await
+                }
+                "SetForwardingPipelineConfig" => {
+                    let call = Unary(|request| calls.clone().set_pipeline(request));
+                    grpc(MAX_PIPELINE).unary(call, request).await
+                }
+                "GetForwardingPipelineConfig" => {
+                    let call = Unary(|request| calls.clone().get_pipeline(request));
+                    grpc(MAX_MESSAGE).unary(call, request).await
+                }
+                "Write" => {
+                    let call = Unary(|request| calls.clone().write(request));
+                    grpc(MAX_MESSAGE).unary(call, request).await
+                }
+                "Read" => {
+                    let mut grpc = grpc(MAX_MESSAGE);
+                    grpc.server_streaming(Read(calls), request).await
+                }
+                "StreamChannel" => grpc(MAX_MESSAGE).streaming(Stream(calls), request).await,
+                _ => Status::new(Code::Unimplemented, "there is no such call").into_http(),
+            };
+            Ok(answer)
+        })
+    }
+}

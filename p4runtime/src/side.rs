@@ -1,0 +1,50 @@
+//! What controllers write that the switch itself does not keep.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bofuss_p4::Handle;
+
+use crate::digests::DigestQueue;
+use crate::wire::entities::ValueSetMember;
+
+/// The first number of members and groups that are made for action sets. Controllers have those
+/// below.
+pub const FIRST_OWN: u32 = 1 << 31;
+
+/// The members and the group that were made for the action set of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneShot {
+    /// The index of the action profile in the program.
+    pub profile: usize,
+    pub group: u32,
+    /// With their weights, in the order of the controller.
+    pub members: Vec<(u32, u32)>,
+}
+
+/// What is kept of an entry.
+#[derive(Default)]
+pub struct EntrySide {
+    pub controller_metadata: u64,
+    pub metadata: Vec<u8>,
+    pub one_shot: Option<OneShot>,
+    /// The time of use in µs for which the controller was told that the entry is idle.
+    pub idle_told: Option<u64>,
+}
+
+/// All that is kept.
+#[derive(Default)]
+pub struct Side {
+    /// By the index of the table in the program, and the entry.
+    pub entries: HashMap<(usize, Handle), EntrySide>,
+    /// `max_size`, by the index of the action profile and the group.
+    pub max_sizes: HashMap<(usize, u32), i32>,
+    /// The metadata of multicast groups.
+    pub multicast: HashMap<u32, Vec<u8>>,
+    /// The members of value sets, by id.
+    pub value_sets: BTreeMap<u32, Vec<ValueSetMember>>,
+    /// The digests that a controller wants, by id.
+    pub digests: BTreeMap<u32, DigestQueue>,
+    /// How many entries have a timeout, at least.
+    pub timeouts: bool,
+    pub next_own: u32,
+}
