@@ -74,15 +74,13 @@ impl Device {
     /// The pipeline. Errors: there is none.
     fn running(&self) -> Result<Pipeline> {
         let running = self.pipelines().running.clone();
-        running.ok_or_else(|| Refusal::precondition("the switch has no pipeline yet"))
+        // Controllers look for these words to tell it from other failures.
+        running.ok_or_else(|| Refusal::precondition("no forwarding pipeline config is set"))
     }
 
-    /// The configuration of the pipeline, if there is one.
-    pub fn config(&self) -> Option<Arc<ForwardingPipelineConfig>> {
-        self.pipelines()
-            .running
-            .clone()
-            .map(|pipeline| pipeline.config)
+    /// The configuration of the pipeline. Errors: there is none.
+    pub fn config(&self) -> Result<Arc<ForwardingPipelineConfig>> {
+        self.running().map(|pipeline| pipeline.config)
     }
 
     /// Does what a controller wants with a pipeline. Errors: what is wrong with it; the old one runs

@@ -19,6 +19,7 @@ mod rpc;
 mod service;
 mod side;
 mod streams;
+mod text;
 mod value;
 pub mod wire;
 

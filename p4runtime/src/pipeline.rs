@@ -7,6 +7,7 @@ use prost::Message;
 
 use crate::error::{Refusal, Result};
 use crate::info::Info;
+use crate::text;
 use crate::wire::messages::ForwardingPipelineConfig;
 
 /// What other switches want around the JSON: `p4.tmp.P4DeviceConfig`.
@@ -26,15 +27,21 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Checks a program in p4c's JSON against its P4Info, encoded. Errors: what is wrong, with its
-    /// place.
-    pub fn new(p4info: Vec<u8>, program: Vec<u8>) -> Result<Self> {
+    /// Checks a program in p4c's JSON against its P4Info in text form, as `--p4runtime-files` of p4c
+    /// writes both. Errors: what is wrong, with its place.
+    pub fn new(p4info: &str, program: Vec<u8>) -> Result<Self> {
+        let p4info = text::encode(p4info)?;
         let config = ForwardingPipelineConfig {
             p4info,
             p4_device_config: program,
             cookie: None,
         };
         Self::check(config).map(|(pipeline, _)| pipeline)
+    }
+
+    /// The P4Info, encoded.
+    pub fn p4info(&self) -> &[u8] {
+        &self.config.p4info
     }
 
     /// Checks what a controller sends, and gives the program, too.

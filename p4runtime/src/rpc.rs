@@ -68,12 +68,7 @@ impl Calls {
     ) -> Result<Response<GetForwardingPipelineConfigResponse>, Status> {
         let request = request.into_inner();
         self.check_device(request.device_id)?;
-        let Some(config) = self.device.config() else {
-            // Controllers ask before they give the first one, and take an error for a failure.
-            return Ok(Response::new(GetForwardingPipelineConfigResponse {
-                config: None,
-            }));
-        };
+        let config = self.device.config()?;
         let wanted = request.response_type();
         let part = |bytes: &Vec<u8>, only| match wanted {
             Wanted::All => bytes.clone(),

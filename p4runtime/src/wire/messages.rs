@@ -336,7 +336,7 @@ pub struct Error {
     pub details: Option<Any>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, Copy, PartialEq, Message)]
 pub struct CapabilitiesRequest {
     #[prost(uint64, tag = "1")]
     pub device_id: u64,
