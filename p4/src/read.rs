@@ -43,7 +43,8 @@ impl Switch {
         cell.map(|meter| meter.config())
     }
 
-    /// Sets the direct counter of an entry. Errors: it is not there, the table has no direct counter.
+    /// Sets the direct counter of an entry. Errors: it is not there, the table
+    /// has none.
     pub fn set_direct_counter(
         &mut self,
         table: usize,

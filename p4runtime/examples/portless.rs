@@ -1,7 +1,7 @@
 //! A P4Runtime server whose switch has no ports, for controllers to be tried with.
 //!
-//! `cargo run -p bofuss-p4runtime --example portless -- ADDRESS`: frames that a controller sends come
-//! back as if each had arrived at the port that it left from.
+//! `cargo run -p bofuss-p4runtime --example portless -- ADDRESS`: frames that a controller sends
+//! come back as if each had arrived at the port that it left from.
 
 use std::thread;
 use std::time::Instant;

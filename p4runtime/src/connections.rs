@@ -84,8 +84,9 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server for the switch whose thread takes `jobs`. `pipeline` is what the switch runs; without
-    /// one, a controller gives it. Returns where the thread reports what is for controllers, too.
+    /// A server for the switch whose thread takes `jobs`. `pipeline` is what the switch runs;
+    /// without one, a controller gives it. Returns where the thread reports what is for
+    /// controllers, too.
     pub fn new(
         settings: Settings,
         jobs: mpsc::Sender<Job>,
@@ -107,8 +108,8 @@ impl Server {
         (server, reports)
     }
 
-    /// Serves until `end` is there: then all streams end, and connections are closed within a second
-    /// or so. It runs in any tokio runtime with network and time.
+    /// Serves until `end` is there: then all streams end, and it returns within a second, while
+    /// calls in progress may go on. It runs in any tokio runtime with network and time.
     ///
     /// Errors: certificate or key are wrong.
     pub async fn serve(

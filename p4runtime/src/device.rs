@@ -83,8 +83,8 @@ impl Device {
         self.running().map(|pipeline| pipeline.config)
     }
 
-    /// Does what a controller wants with a pipeline. Errors: what is wrong with it; the old one runs
-    /// on.
+    /// Does what a controller wants with a pipeline. Errors: what is wrong with it; the old one
+    /// runs on.
     pub async fn configure(
         &self,
         action: Action,
@@ -189,8 +189,8 @@ impl Device {
         }
     }
 
-    /// The steps in which entities are read, with the pipeline that they are of. Errors: there is no
-    /// pipeline, or what is asked for is not there.
+    /// The steps in which entities are read, with the pipeline that they are of. Errors: there is
+    /// none, or what is asked for is not there.
     pub fn plan(&self, asked: &[Entity]) -> Result<(Pipeline, Vec<Step>)> {
         let pipeline = self.running()?;
         let mut all = Vec::new();

@@ -7,6 +7,7 @@ use prost::Message;
 
 use crate::error::{Refusal, Result};
 use crate::packets::Layout;
+use crate::value::width;
 use crate::wire::config::{ActionRefScope, MatchFieldMatchType, P4Info, Preamble};
 
 /// A field of a key, in the order of the program's key.
@@ -151,7 +152,11 @@ impl Info {
         for part in &table.key {
             let field = row.match_fields.iter().find(|f| f.name == part.name);
             let absent = || Refusal::invalid(format!("{name}: P4Info has no field {}", part.name));
-            fields.push(field_info(field.ok_or_else(absent)?, part.kind)?);
+            fields.push(field_info(
+                field.ok_or_else(absent)?,
+                part.kind,
+                part.width,
+            )?);
         }
         if row.match_fields.len() != fields.len() {
             let what = format!("{name}: the program has {} keys", fields.len());
@@ -244,7 +249,7 @@ impl Info {
             let index = program.index(Named::ValueSet, name);
             let index = index.ok_or_else(|| absent("value set", name))?;
             let fields = row.r#match.iter();
-            let fields = fields.map(|field| field_info(field, MatchKind::Exact));
+            let fields = fields.map(|field| field_info(field, MatchKind::Exact, 0));
             let fields = fields.collect::<Result<_>>()?;
             self.value_sets.insert(*id, ValueSetInfo { index, fields });
         }
@@ -275,7 +280,11 @@ impl Info {
     }
 }
 
-fn field_info(row: &crate::wire::config::MatchField, kind: MatchKind) -> Result<FieldInfo> {
+fn field_info(
+    row: &crate::wire::config::MatchField,
+    kind: MatchKind,
+    program_width: u32,
+) -> Result<FieldInfo> {
     let said = match row.match_type() {
         MatchFieldMatchType::Unspecified => None,
         MatchFieldMatchType::Exact => Some(MatchKind::Exact),
@@ -291,10 +300,15 @@ fn field_info(row: &crate::wire::config::MatchField, kind: MatchKind) -> Result<
         let what = format!("{}: the program matches it as {}", row.name, kind.name());
         return Err(Refusal::invalid(what));
     }
+    let width = match row.bitwidth {
+        // Of the type `error`, the program alone knows how wide it is.
+        0 if row.type_name.is_empty() && program_width > 0 => program_width,
+        bits => width(bits, &row.name)?,
+    };
     Ok(FieldInfo {
         id: row.id,
         name: row.name.clone(),
-        width: width(row.bitwidth, &row.name)?,
+        width,
         kind: said.unwrap_or(kind),
     })
 }
@@ -318,17 +332,6 @@ fn sort_params(action: &mut ActionInfo, wanted: &[(String, u32)]) -> Result<()> 
 pub fn preamble(preamble: &Option<Preamble>) -> Result<&Preamble> {
     let absent = || Refusal::invalid("something in the P4Info has no preamble");
     preamble.as_ref().ok_or_else(absent)
-}
-
-/// A width in bits. Errors: none, as of what is translated to strings.
-pub fn width(bits: i32, name: &str) -> Result<u32> {
-    match u32::try_from(bits) {
-        Ok(bits) if bits > 0 => Ok(bits),
-        _ => {
-            let what = format!("{name} has no width: translation to strings is not there");
-            Err(Refusal::missing(what))
-        }
-    }
 }
 
 fn absent(what: &str, name: &str) -> Refusal {

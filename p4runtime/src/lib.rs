@@ -2,8 +2,9 @@
 //! thread that owns the switch.
 //!
 //! The server does not own the switch. It sends [`Job`]s over a bounded channel; who has the switch
-//! takes them between two bursts and calls [`Job::run`]. What the program sends to the CPU port, and
-//! its digests, go the other way by [`Reports`], which never waits.
+//! takes them between two bursts and calls [`Job::run`]. What the program sends to the CPU port,
+//! and its digests, go the other way by [`Reports`], which never waits.
+#![forbid(unsafe_code)]
 
 mod arbitration;
 mod connections;

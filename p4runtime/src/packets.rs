@@ -3,8 +3,7 @@
 use bofuss_p4::Int;
 
 use crate::error::{Refusal, Result};
-use crate::info::width;
-use crate::value::{canonical, parse};
+use crate::value::{canonical, parse, width};
 use crate::wire::config::ControllerPacketMetadata;
 use crate::wire::messages::{PacketIn, PacketMetadata, PacketOut};
 
@@ -37,7 +36,7 @@ impl Layout {
         });
         let fields: Vec<Field> = fields.collect::<Result<_>>()?;
         let bits: u64 = fields.iter().map(|field| u64::from(field.width)).sum();
-        if bits % 8 != 0 || bits > MAX_BITS {
+        if !bits.is_multiple_of(8) || bits > MAX_BITS {
             let what = format!("a controller header of {bits} bits is not there");
             return Err(Refusal::invalid(what));
         }

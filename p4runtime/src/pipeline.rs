@@ -27,8 +27,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Checks a program in p4c's JSON against its P4Info in text form, as `--p4runtime-files` of p4c
-    /// writes both. Errors: what is wrong, with its place.
+    /// Checks a program in p4c's JSON against its P4Info in text form, as `--p4runtime-files` of
+    /// p4c writes it. Errors: what is wrong, with its place.
     pub fn new(p4info: &str, program: Vec<u8>) -> Result<Self> {
         let p4info = text::encode(p4info)?;
         let config = ForwardingPipelineConfig {

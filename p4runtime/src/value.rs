@@ -29,6 +29,17 @@ pub fn canonical(value: &Int, width: u32) -> Vec<u8> {
     bytes
 }
 
+/// A width in bits. Errors: none, as of what is translated to strings.
+pub fn width(bits: i32, name: &str) -> Result<u32> {
+    match u32::try_from(bits) {
+        Ok(bits) if bits > 0 => Ok(bits),
+        _ => {
+            let what = format!("{name} has no width: translation to strings is not there");
+            Err(Refusal::missing(what))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,11 @@
 //! The fields of `p4.config.v1.P4Info` and of all messages in it, for its text form.
 
-use super::Kind::{self, Enum, Message, Number, Text, Truth};
+use super::kind::Kind::{Enum, Message, Number, Text, Truth};
+use super::kind::{EnumRow, MessageRow};
 
 /// The name, number and kind of each field of each message.
 #[rustfmt::skip]
-pub const MESSAGES: &[(&str, &[(&str, u32, Kind)])] = &[
+pub const MESSAGES: &[MessageRow] = &[
     ("Action", &[
         ("preamble", 1, Message("Preamble")), ("params", 2, Message("Action.Param")),
     ]),
@@ -284,7 +285,7 @@ pub const MESSAGES: &[(&str, &[(&str, u32, Kind)])] = &[
 
 /// The names and numbers of the values of each enumeration.
 #[rustfmt::skip]
-pub const ENUMS: &[(&str, &[(&str, u64)])] = &[
+pub const ENUMS: &[EnumRow] = &[
     ("ActionRef.Scope", &[
         ("TABLE_AND_DEFAULT", 0), ("TABLE_ONLY", 1), ("DEFAULT_ONLY", 2), ("GROUP_ACTION", 3),
     ]),

@@ -1,20 +1,12 @@
 //! Reads a P4Info in the text form that p4c writes, to its encoded form.
 
 mod fields;
+mod kind;
 
 use prost::encoding::{WireType, encode_key, encode_varint};
 
 use crate::error::{Refusal, Result};
-
-/// What a field has.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    Message(&'static str),
-    Enum(&'static str),
-    Number,
-    Truth,
-    Text,
-}
+use kind::Kind;
 
 /// The deepest message within others.
 const MAX_DEPTH: usize = 32;
@@ -114,11 +106,13 @@ impl<'a> Reader<'a> {
                 if !self.takes('}') {
                     return self.refuse("a } is missing");
                 }
-                return Ok(put(number, &inner, bytes));
+                put(number, &inner, bytes);
+                return Ok(());
             }
             Kind::Text => {
                 let text = self.string()?;
-                return Ok(put(number, &text, bytes));
+                put(number, &text, bytes);
+                return Ok(());
             }
             Kind::Enum(name) => {
                 let word = self.word()?;

@@ -84,6 +84,9 @@ pub struct MatchField {
     pub bitwidth: i32,
     #[prost(enumeration = "MatchFieldMatchType", tag = "5")]
     pub match_type: i32,
+    /// A `P4NamedType` as it came, encoded.
+    #[prost(bytes = "vec", tag = "8")]
+    pub type_name: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enumeration)]

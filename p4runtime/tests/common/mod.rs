@@ -71,9 +71,10 @@ pub struct Running {
 
 /// Starts a server with the pipeline `controlled`, or with none.
 pub async fn start(has_pipeline: bool) -> Running {
-    let program = match has_pipeline {
-        true => Program::load(&file("json")).expect("p4c wrote it"),
-        false => Program::default(),
+    let program = if has_pipeline {
+        Program::load(&file("json")).expect("p4c wrote it")
+    } else {
+        Program::default()
     };
     let (jobs, mut waiting) = mpsc::channel::<Job>(16);
     let settings = Settings {
