@@ -19,6 +19,8 @@ use bofuss_p4runtime::wire::messages::{
 };
 use common::{Controller, Running, action, exact, file, id, pipeline, start};
 use prost::Message;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tonic::Code;
 
 const SEND: &str = "MyIngress.send";
@@ -374,4 +376,34 @@ async fn at_the_end_streams_end_and_no_connection_holds_the_server() {
     assert!(matches!(end, Ok(None) | Err(_)), "{end:?}");
     let served = tokio::time::timeout(Duration::from_secs(3), running.served);
     served.await.expect("in time").expect("no panic");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_beyond_the_limit_are_closed_and_come_back_later() {
+    let running = start(true).await;
+    let mut first = Vec::new();
+    for _ in 0..4 {
+        first.push(Controller::connect(&running.address).await);
+    }
+    assert!(!is_served(&running.address).await, "there are 4");
+    drop(first);
+    for _ in 0..50 {
+        if is_served(&running.address).await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("those that are closed do not count");
+}
+
+/// Whether a new connection stays open for a while.
+async fn is_served(address: &str) -> bool {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    // It may be closed already.
+    let _ = stream.write_all(b"P").await;
+    let read = tokio::time::timeout(Duration::from_millis(300), async {
+        let mut some = Vec::new();
+        stream.read_to_end(&mut some).await
+    });
+    read.await.is_err()
 }

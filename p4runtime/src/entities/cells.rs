@@ -1,6 +1,7 @@
 //! Counters, meters and registers of arrays.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::tables::{count, rates, shown_count, shown_rates};
 use super::{Target, entity};
@@ -10,6 +11,9 @@ use crate::value::{canonical, parse};
 use crate::wire::entities::{
     CounterEntry, Entity, EntityKind, Index, MeterEntry, P4Data, P4DataData, RegisterEntry,
 };
+
+/// The most cells that one update sets.
+const MAX_AT_ONCE: usize = 1 << 16;
 
 /// What an array has.
 #[derive(Clone, Copy, Debug)]
@@ -29,17 +33,22 @@ impl Target<'_> {
         }
     }
 
-    fn cells(&self, cell: Cell, id: u32, index: Option<Index>) -> Result<(usize, Vec<usize>)> {
+    /// The cells that an update is for, and the index of their array.
+    fn cells(&self, cell: Cell, id: u32, index: Option<Index>) -> Result<(usize, Range<usize>)> {
         let array = self.arrays(cell).get(&id);
         let array = array.ok_or_else(|| Refusal::not_found(format!("there is no {id}")))?;
         let Some(index) = index else {
-            return Ok((array.index, (0..array.size).collect()));
+            if array.size > MAX_AT_ONCE {
+                let what = format!("{} has too many cells to set all at once", array.name);
+                return Err(Refusal::new(tonic::Code::ResourceExhausted, what));
+            }
+            return Ok((array.index, 0..array.size));
         };
         let index = usize::try_from(index.index).ok();
         let index = index.filter(|index| *index < array.size);
         let what = || format!("{} has {} cells", array.name, array.size);
         let index = index.ok_or_else(|| Refusal::new(tonic::Code::OutOfRange, what()))?;
-        Ok((array.index, vec![index]))
+        Ok((array.index, index..index + 1))
     }
 
     pub fn set_counter(&mut self, entry: &CounterEntry) -> Result<()> {
