@@ -1,4 +1,5 @@
 //! A server whose switch has no ports, and a controller for it.
+#![allow(dead_code, reason = "each test program uses some of it")]
 
 use std::fs;
 use std::path::PathBuf;
