@@ -76,3 +76,31 @@ fn load(bytes: &[u8]) -> Result<Program> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_may_come_within_a_device_config() {
+        let wrap = |device_data: &[u8]| {
+            let device_data = device_data.to_vec();
+            let config = DeviceConfig {
+                reassign: true,
+                device_data,
+            };
+            load(&config.encode_to_vec()).map_err(|refusal| refusal.message)
+        };
+        let wrong = wrap(b"{}").expect_err("it has no version");
+        assert_eq!(wrong, "the program cannot be loaded: /: has no __meta__");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/p4/controlled");
+        let json = std::fs::read(format!("{folder}/controlled.json")).expect("it is there");
+        wrap(&json).expect("p4c wrote it");
+        let wrong = load(b"\xff").expect_err("it is neither");
+        assert!(
+            wrong
+                .message
+                .starts_with("the device configuration is neither")
+        );
+    }
+}
