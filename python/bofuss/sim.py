@@ -29,7 +29,11 @@ True
 
 from __future__ import annotations
 
+import argparse
 import json
+import pathlib
+import sys
+import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Union
 
@@ -164,15 +168,29 @@ def run(
     """Runs a scenario to its end. Other threads go on meanwhile; Ctrl-C raises KeyboardInterrupt.
 
     `read` returns the text of a file that the scenario names. `log` asks for the event log. `controllers`
-    are the scenario's controllers of kind `python`, by their names. `progress` is called some times a
+    are the scenario's controllers of kind `python`, by their names; one that names a `file` there is an
+    instance of the only class of it that is a `Controller`, made without arguments. `progress` is called some times a
     second with the simulated time in nanoseconds and the number of events so far; an exception of it ends
     the run. Raises ValueError for a mistake in the scenario, with its line, and ControllerError if a
     controller raises an exception.
     """
     calls = {name: _Calls(name, one) for name, one in (controllers or {}).items()}
-    statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls, progress)
+    statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls, _load, progress)
     events = [json.loads(line) for line in lines]
     return Result(text, json.loads(statistics), failures, events, Svg(timeline))
+
+
+def _load(name: str, file: str, text: str) -> _Calls:
+    """Makes the controller of a file. Raises ValueError unless it has one class of controllers."""
+    module = types.ModuleType(pathlib.PurePath(file).stem)
+    module.__file__ = file
+    exec(compile(text, file, "exec"), module.__dict__)
+    # Those that it imports have the name of another module.
+    found = [one for one in vars(module).values()
+             if isinstance(one, type) and issubclass(one, Controller) and one.__module__ == module.__name__]
+    if len(found) != 1:
+        raise ValueError(f"{file} has {len(found)} classes of bofuss.sim.Controller, and not 1")
+    return _Calls(name, found[0]())
 
 
 class _Calls:
@@ -258,3 +276,29 @@ def _micros(delay: str) -> float:
         if delay.endswith(unit):
             return float(delay.removesuffix(unit)) * micros
     return float(delay)
+
+
+def main() -> None:
+    """Runs a scenario of a file, which may have controllers in Python, and prints its statistics as JSON.
+
+    Files that it names are relative to its folder. The exit code is 1 if an assertion does not hold.
+    """
+    options = argparse.ArgumentParser(prog="python3 -m bofuss.sim", description="Runs a scenario.")
+    options.add_argument("file", type=pathlib.Path, help="the scenario")
+    options.add_argument("--seed", type=int, help="another seed than the scenario's")
+    given = options.parse_args()
+    try:
+        text = given.file.read_text()
+        result = run(text, given.seed, lambda name: (given.file.parent / name).read_text())
+    except (OSError, ValueError, ControllerError) as error:
+        sys.exit(f"{given.file}: {error}")
+    print(json.dumps(result.statistics))
+    if result.failures:
+        sys.exit("\n".join(result.failures))
+
+
+if __name__ == "__main__":
+    # The classes of this module, which a file of controllers imports, and not those of `__main__`.
+    from bofuss import sim
+
+    sim.main()

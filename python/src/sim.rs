@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bofuss_embed::Time;
 use bofuss_oflib::Message;
 use bofuss_sim::controller::{Controller, ControllerOutput};
-use bofuss_sim::scenario::{ControllerRow, Outside, Scenario, ScenarioError};
+use bofuss_sim::scenario::{ControllerRow, KINDS, Outside, Scenario, ScenarioError};
 use bofuss_sim::{EventLog, LogEvent, NodeId, Observer, Timeline};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -25,7 +25,25 @@ struct FromPython {
     read: Option<Py<PyAny>>,
     /// The controllers by name. Those that the scenario has taken are removed.
     controllers: BTreeMap<String, Py<PyAny>>,
+    /// Makes one from the text of a file, with its name and that of the controller.
+    load: Py<PyAny>,
+    /// Those that the scenario has.
+    taken: Vec<Py<PyAny>>,
     raised: Raised,
+}
+
+impl FromPython {
+    /// The controller of a file. Errors: what Python says of it, which is kept as it was raised.
+    fn load(&mut self, row: &ControllerRow, file: &str) -> Result<Py<PyAny>, ScenarioError> {
+        let text = self.read(file)?;
+        let name = row.name.get_ref();
+        let loaded = Python::attach(|py| self.load.call1(py, (name, file, text)));
+        loaded.map_err(|error| {
+            let text = error.to_string();
+            self.raised.borrow_mut().get_or_insert(error);
+            text.into()
+        })
+    }
 }
 
 impl Outside for FromPython {
@@ -39,12 +57,16 @@ impl Outside for FromPython {
 
     fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, ScenarioError> {
         if row.kind.get_ref() != "python" {
-            return Err("the kinds of controllers here are learning, rules and python".into());
+            return Err(format!("it is one of {KINDS}, python").into());
         }
         let name = row.name.get_ref();
-        let Some(calls) = self.controllers.remove(name) else {
-            return Err(format!("no controller is given for {name}").into());
+        let calls = match (self.controllers.remove(name), &row.file) {
+            (Some(calls), None) => calls,
+            (None, Some(file)) => self.load(row, file.get_ref())?,
+            (None, None) => return Err(format!("no controller is given for {name}").into()),
+            (Some(_), Some(_)) => return Err(format!("{name} is given, and has a file").into()),
         };
+        Python::attach(|py| self.taken.push(calls.clone_ref(py)));
         let controller = PythonController {
             calls,
             version: row.version.number(),
@@ -224,9 +246,16 @@ fn refused(error: ScenarioError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
+/// The same, with the exception that led to it.
+fn caused(error: &ScenarioError, cause: PyErr) -> PyErr {
+    let raised = PyValueError::new_err(error.to_string());
+    Python::attach(|py| raised.set_cause(py, Some(cause)));
+    raised
+}
+
 /// Runs a scenario, while other threads of Python go on. Its controllers of kind `python` are taken
-/// out of `controllers`, by name. `progress` is called with the simulated time and the number of
-/// events so far, some times a second.
+/// out of `controllers`, by name, or made by `load` if they have a file. `progress` is
+/// called with the simulated time and the number of events so far, some times a second.
 #[pyfunction]
 pub(crate) fn run_scenario(
     py: Python<'_>,
@@ -235,25 +264,28 @@ pub(crate) fn run_scenario(
     read: Option<Py<PyAny>>,
     wants_log: bool,
     controllers: BTreeMap<String, Py<PyAny>>,
+    load: Py<PyAny>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<RunResult> {
-    let mut given = Vec::new();
-    for calls in controllers.values() {
-        given.push(calls.clone_ref(py));
-    }
     py.detach(move || {
         let raised = Raised::default();
         let mut outside = FromPython {
             read,
             controllers,
+            load,
+            taken: Vec::new(),
             raised: raised.clone(),
         };
-        let mut scenario = Scenario::build(text, seed, &mut outside).map_err(refused)?;
+        let built = Scenario::build(text, seed, &mut outside);
+        let mut scenario = built.map_err(|error| match raised.borrow_mut().take() {
+            Some(cause) => caused(&error, cause),
+            None => refused(error),
+        })?;
         if let Some(name) = outside.controllers.keys().next() {
             let what = format!("no controller of kind python is called {name}");
             return Err(PyValueError::new_err(what));
         }
-        name_switches(given, &scenario)?;
+        name_switches(outside.taken, &scenario)?;
         warn(scenario.warnings())?;
         run(&mut scenario, wants_log, progress, &raised)
     })

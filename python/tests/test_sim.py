@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
 import traceback
 import unittest
 from typing import Any
@@ -238,10 +243,45 @@ class Controllers(unittest.TestCase):
         both = {"c0": Learning(), "c1": Learning()}
         with self.assertRaisesRegex(ValueError, "no controller of kind python is called c1"):
             sim.run(text, controllers=both)
-        with self.assertRaisesRegex(ValueError, "'tcp': .* learning, rules and python"):
+        with self.assertRaisesRegex(ValueError, "'tcp': it is one of learning, shortest-path, ecmp, rules, python"):
             sim.run(text.replace("python", "tcp"))
         with self.assertRaisesRegex(ValueError, "line 12: '1.9': it is one of 1.0, 1.1, 1.2, 1.3, 1.4, 1.5"):
             sim.run(text.replace("1.3", "1.9"))
+
+    def test_a_controller_of_a_file_is_the_one_of_the_program(self) -> None:
+        text = TREE.replace("KIND", "python").replace("VERSION", "1.3")
+        in_file = text.replace('kind = "python"', 'kind = "python"\nfile = "hub.py"')
+        hub = (
+            "from bofuss import oflib, sim\nfrom bofuss.sim import Controller\n"
+            "class Hub(Controller):\n"
+            "    def on_connect(self, switch):\n"
+            "        return oflib.flow_from_text('actions=CONTROLLER')\n"
+            "    def on_packet_in(self, switch, packet):\n"
+            "        return oflib.PacketOut(in_port=packet.match['in_port'], actions='FLOOD', data=packet.data)\n"
+        )
+        result = sim.run(in_file, read=lambda name: {"hub.py": hub}[name])
+        self.assertGreater(result.statistics["traffic"][0]["received"], 0)
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "hub.py").write_text(hub)
+            (folder / "tree.toml").write_text(in_file)
+            ran = subprocess.run(
+                [sys.executable, "-m", "bofuss.sim", folder / "tree.toml"], capture_output=True, text=True, check=True
+            )
+        self.assertEqual(json.loads(ran.stdout), result.statistics)
+        wrong = {
+            "class A(": "SyntaxError",
+            "x = 1": "hub.py has 0 classes",
+            "raise OSError('no disk')": "no disk",
+        }
+        for source, wanted in wrong.items():
+            with self.assertRaisesRegex(ValueError, f"line 11: 'python': .*{wanted}") as raised:
+                sim.run(in_file, read=lambda name, source=source: source)
+            self.assertIsNotNone(raised.exception.__cause__)
+        with self.assertRaisesRegex(ValueError, "line 11: 'python': hub.py: nothing is given that reads files"):
+            sim.run(in_file)
+        with self.assertRaisesRegex(ValueError, "c0 is given, and has a file"):
+            sim.run(in_file, read=lambda name: hub, controllers={"c0": Learning()})
 
 
 if __name__ == "__main__":

@@ -26,6 +26,12 @@ impl Random {
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
+
+    /// A number from 0 to below 1.
+    pub fn unit(&mut self) -> f64 {
+        // A float holds 53 bits exactly.
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
 }
 
 #[cfg(test)]

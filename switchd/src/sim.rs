@@ -14,7 +14,7 @@ use bofuss_datapath::Time;
 use bofuss_embed::EmbedError;
 use bofuss_ext::trace::Trace;
 use bofuss_sim::controller::Controller;
-use bofuss_sim::scenario::{ControllerRow, Outside, Scenario, ScenarioError};
+use bofuss_sim::scenario::{ControllerRow, KINDS, Outside, Scenario, ScenarioError};
 use bofuss_sim::{EventKind, EventLog, LogEvent, Observer, Timeline, summary};
 
 use captures::LinkCaptures;
@@ -144,7 +144,8 @@ impl Outside for Surroundings {
                 let made = TcpController::new(address, self.wall_clock, lateness)?;
                 Ok(Box::new(made))
             }
-            _ => Err("it is one of learning, rules, tcp".into()),
+            "python" => Err("python3 -m bofuss.sim runs scenarios with it".into()),
+            _ => Err(format!("it is one of {KINDS}, tcp").into()),
         }
     }
 }

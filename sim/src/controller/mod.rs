@@ -1,15 +1,20 @@
 //! The interface of controllers. In: messages or bytes, and the time. Out: messages or bytes.
 
+mod graph;
 mod learning;
+mod paths;
 mod rules;
 
 use bofuss_datapath::Time;
 use bofuss_oflib::Message;
+use bofuss_oflib::message::ErrorMsg;
 
-use crate::host::HostReport;
+use crate::host::{Fact, HostReport};
 use crate::link::NodeId;
 
+pub use graph::{PathChoice, PathGraph};
 pub use learning::LearningController;
+pub use paths::PathsController;
 pub use rules::RulesController;
 
 /// A controller of any number of switches. These calls are its only input.
@@ -83,4 +88,16 @@ impl ControllerOutput {
     pub fn fail(&mut self, why: impl Into<String>) {
         self.failure = Some(why.into());
     }
+}
+
+/// Reports an ERROR that answers the message with this transaction id.
+fn report_error(xid: u32, error: &ErrorMsg, out: &mut ControllerOutput) {
+    let text = format!("{:?}", error.error);
+    out.report(HostReport {
+        what: "refused",
+        facts: vec![
+            ("message", Fact::Number(xid.into())),
+            ("error", Fact::Text(text)),
+        ],
+    });
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use bofuss_datapath::Time;
 use bofuss_oflib::Message;
 
-use super::{Controller, ControllerOutput};
-use crate::host::{Fact, HostReport};
+use super::{Controller, ControllerOutput, report_error};
 use crate::link::NodeId;
 
 /// Static rules: the messages of each switch, which are sent each time that it connects. An ERROR
@@ -40,14 +39,7 @@ impl Controller for RulesController {
         out: &mut ControllerOutput,
     ) {
         if let Message::Error(error) = message {
-            let text = format!("{:?}", error.error);
-            out.report(HostReport {
-                what: "refused",
-                facts: vec![
-                    ("message", Fact::Number(xid.into())),
-                    ("error", Fact::Text(text)),
-                ],
-            });
+            report_error(xid, &error, out);
         }
     }
 }

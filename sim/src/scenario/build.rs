@@ -14,9 +14,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
-use super::ScenarioError;
 use super::assertions::{self, FailedAssertion};
 use super::file::{AssertionRow, ControllerRow, ScenarioFile, Ties};
+use super::{KINDS, ScenarioError};
 use crate::controller::Controller;
 use crate::host::HostConfig;
 use crate::link::NodeId;
@@ -44,7 +44,7 @@ impl Outside for NoOutside {
     }
 
     fn controller(&mut self, _: &ControllerRow) -> Result<Box<dyn Controller>, ScenarioError> {
-        Err("it is one of learning, rules".into())
+        Err(format!("it is one of {KINDS}").into())
     }
 }
 

@@ -165,10 +165,13 @@ pub struct HostRow {
 pub struct ControllerRow {
     /// Its name.
     pub name: Spanned<String>,
-    /// Its kind: `learning`, `rules`, or a kind from outside of the simulator, such as `tcp`.
+    /// Its kind: `learning`, `shortest-path`, `ecmp`, `rules`, or a kind from outside of the
+    /// simulator, such as `tcp`.
     pub kind: Spanned<String>,
-    /// The address of a controller from outside.
+    /// The address of a controller of kind `tcp`.
     pub address: Option<String>,
+    /// The file with the class of a controller of kind `python`.
+    pub file: Option<Spanned<String>>,
     /// Its switches; `*` stands for any characters.
     #[serde(default = "all")]
     pub switches: Vec<Spanned<String>>,

@@ -17,6 +17,9 @@ pub use file::{ControllerRow, ScenarioFile};
 pub(crate) use names::matches;
 pub use rules::parse_rule;
 
+/// The kinds of controllers that the simulator has, in words.
+pub const KINDS: &str = "learning, shortest-path, ecmp, rules";
+
 /// An error of a scenario, and its place in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {

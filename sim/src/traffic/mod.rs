@@ -2,12 +2,14 @@
 
 mod plan;
 mod report;
+pub mod sizes;
 
 use serde::{Deserialize, Serialize};
 
 pub use plan::{Traffic, TrafficError, TrafficHost};
 pub use report::{PingReport, TcpFlowReport, TcpReport, TrafficReport, UdpFlowReport, UdpReport};
 
+use self::sizes::Sizes;
 use crate::host::Arrivals;
 use crate::tcp::congestion::CongestionControl;
 
@@ -124,14 +126,19 @@ pub struct TcpRow {
     /// The time at which all stop sending and close; if missing, each does when it has sent
     /// everything.
     pub stop: Option<f64>,
-    /// Bytes that each sends; if missing, it sends until `stop`.
+    /// Bytes that each sends, or with `sizes` the most; if both are missing, it sends until
+    /// `stop`.
     pub size: Option<u64>,
+    /// The distribution of the bytes that each sends: `web-search` or `data-mining`.
+    pub sizes: Option<Sizes>,
     /// The number of connections.
     #[serde(default = "one")]
     pub flows: u32,
     /// Connections are opened as a Poisson process with this mean rate per second; if missing, all
     /// at `start`.
     pub per_second: Option<f64>,
+    /// Megabits of data per second that all offer together: another way to say `per_second`.
+    pub mbps: Option<f64>,
     /// Congestion control: `cubic` or `reno`.
     #[serde(default)]
     pub congestion: CongestionControl,

@@ -249,7 +249,7 @@ impl Planner<'_, '_> {
 
     fn tcp(&mut self, row: &TcpRow, ends: &TrafficEnds) -> Result<Vec<FlowPair>, String> {
         let pairs = self.pairs(ends, row.flows)?;
-        let mean_ns = match row.per_second {
+        let mean_ns = match flows_per_second(row)? {
             Some(rate) => positive("per_second", 1.0 / rate)?,
             None => 0,
         };
@@ -260,7 +260,7 @@ impl Planner<'_, '_> {
                 dst_port: row.port,
                 start,
                 stop: optional_time("stop", row.stop)?,
-                size_bytes: row.size.unwrap_or(u64::MAX),
+                size_bytes: self.size(row),
                 algorithm: row.congestion,
                 min_timeout_ns: positive("min_timeout", row.min_timeout)?,
                 ecn: row.ecn,
@@ -270,6 +270,18 @@ impl Planner<'_, '_> {
             start = start.after(exponential(&mut self.random, mean_ns));
         }
         Ok(pairs)
+    }
+
+    /// The bytes of the next connection.
+    fn size(&mut self, row: &TcpRow) -> u64 {
+        let most = row.size.unwrap_or(u64::MAX);
+        match row.sizes {
+            Some(sizes) => {
+                let size = sizes.distribution().size_at(self.random.unit());
+                (size as u64).clamp(1, most)
+            }
+            None => most,
+        }
     }
 
     fn place(&mut self, host: usize, program: HostProgram) {
@@ -361,6 +373,24 @@ impl Planner<'_, '_> {
             Err(format!("size is {least} to {most} bytes"))
         }
     }
+}
+
+/// The mean rate at which connections are opened, if there is one. Errors: it is said twice, or
+/// bits per second are, but not the bits of a connection.
+fn flows_per_second(row: &TcpRow) -> Result<Option<f64>, String> {
+    let Some(mbps) = row.mbps else {
+        return Ok(row.per_second);
+    };
+    if row.per_second.is_some() {
+        return Err("either per_second or mbps is possible".to_string());
+    }
+    let most = row.size.map(|size| size as f64);
+    let mean = match row.sizes {
+        Some(sizes) => Some(sizes.distribution().mean(most.unwrap_or(f64::INFINITY))),
+        None => most,
+    };
+    let bytes = mean.ok_or("mbps needs size or sizes")?;
+    Ok(Some(mbps * 1e6 / 8.0 / bytes))
 }
 
 fn positive(key: &str, seconds: f64) -> Result<u64, String> {

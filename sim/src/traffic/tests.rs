@@ -223,3 +223,17 @@ fn reports_have_a_row_for_each_row_and_flow() {
     assert_eq!(json[1]["flows"][0]["from"], "h2");
     assert_eq!(json[2]["rtt"], serde_json::Value::Null);
 }
+
+#[test]
+fn what_tcp_offers_is_said_once_and_has_a_size() {
+    let tcp = "[[traffic]]\nkind = 'tcp'\nfrom = 'h1'\nto = 'h2'\nflows = 3\nmbps = 8\n";
+    for (keys, wanted) in [
+        ("", "mbps needs size or sizes"),
+        ("size = 5\nper_second = 1", "either per_second or mbps"),
+        ("sizes = 'uniform'", "unknown variant `uniform`"),
+    ] {
+        let error = plan(&format!("{tcp}{keys}")).unwrap_err();
+        assert!(error.contains(wanted), "{error}");
+    }
+    assert!(plan(&format!("{tcp}sizes = 'data-mining'")).is_ok());
+}

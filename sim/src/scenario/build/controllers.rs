@@ -1,10 +1,14 @@
 //! The controllers of a scenario.
 
-use bofuss_oflib::Message;
+use std::ops::Range;
+
+use bofuss_oflib::{Message, Version};
 
 use super::{Builder, Outside};
-use crate::controller::{Controller, LearningController, RulesController};
-use crate::link::NodeId;
+use crate::controller::{
+    Controller, LearningController, PathChoice, PathGraph, PathsController, RulesController,
+};
+use crate::link::{NodeId, NodePort};
 use crate::network::Change;
 use crate::scenario::ScenarioError;
 use crate::scenario::file::ControllerRow;
@@ -16,6 +20,7 @@ impl Builder<'_> {
             let span = row.span();
             let row = row.get_ref();
             let switches = self.switches_of(row)?;
+            self.check_keys(row, &span)?;
             let controller = self.controller(row, &switches, outside)?;
             let id = self.network.add_controller(controller);
             if !self.names.add_controller(row.name.get_ref(), id) {
@@ -57,6 +62,8 @@ impl Builder<'_> {
     ) -> Result<Box<dyn Controller>, ScenarioError> {
         match row.kind.get_ref().as_str() {
             "learning" => Ok(Box::<LearningController>::default()),
+            "shortest-path" => self.paths(PathChoice::Shortest, row, switches),
+            "ecmp" => self.paths(PathChoice::Ecmp, row, switches),
             "rules" => {
                 let mut messages: Vec<Message> = Vec::new();
                 for (_, message) in self.messages(&row.flows)? {
@@ -72,6 +79,50 @@ impl Builder<'_> {
                 let made = outside.controller(row);
                 made.map_err(|error| self.source.about(&row.kind, &error.text))
             }
+        }
+    }
+
+    /// Errors: a key that a controller of this kind does not have.
+    fn check_keys(&self, row: &ControllerRow, span: &Range<usize>) -> Result<(), ScenarioError> {
+        let kind = row.kind.get_ref().as_str();
+        let foreign = match kind {
+            _ if row.address.is_some() && kind != "tcp" => "address",
+            _ if row.file.is_some() && kind != "python" => "file",
+            _ if !row.flows.is_empty() && kind != "rules" => "flows",
+            _ => return Ok(()),
+        };
+        let text = format!("controller: one of kind {kind} has no {foreign}");
+        Err(self.source.error(span.clone(), text))
+    }
+
+    /// A controller that knows the links and hosts of its switches.
+    fn paths(
+        &self,
+        choice: PathChoice,
+        row: &ControllerRow,
+        switches: &[NodeId],
+    ) -> Result<Box<dyn Controller>, ScenarioError> {
+        if row.version < Version::V1_3 {
+            let text = format!("it needs OpenFlow 1.3 or later, and not {}", row.version);
+            return Err(self.source.about(&row.kind, &text));
+        }
+        let mut graph = PathGraph::new(switches.iter().copied());
+        for pair in self.network.transmitters.chunks(2) {
+            let (first, second) = (pair[0].from, pair[0].to);
+            match (graph.has(first.node), graph.has(second.node)) {
+                (true, true) => graph.add_link(first, second),
+                (true, false) => self.add_place(&mut graph, second.node, first),
+                (false, true) => self.add_place(&mut graph, first.node, second),
+                (false, false) => {}
+            }
+        }
+        Ok(Box::new(PathsController::new(choice, graph)))
+    }
+
+    /// Adds the port at which a host is, if the node is one.
+    fn add_place(&self, graph: &mut PathGraph, node: NodeId, at: NodePort) {
+        if let Some(host) = self.hosts.iter().find(|host| host.node == node) {
+            graph.add_host(host.config.addresses.mac, at);
         }
     }
 }
