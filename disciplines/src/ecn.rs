@@ -16,17 +16,17 @@ fn codepoint(frame: &Frame) -> (Option<u128>, Layout) {
     (layout.value(frame.bytes(), IP_ECN), layout)
 }
 
-/// Marks a frame, which must not be a super-frame, if its sender understands marks.
-pub(super) fn mark(frame: &mut Frame) {
+/// Marks a frame, no super-frame, if its sender understands marks. Returns true if it was marked.
+pub fn mark(frame: &mut Frame) -> bool {
     let (ecn, layout) = codepoint(frame);
     if !ecn.is_some_and(|ecn| CAPABLE.contains(&ecn)) {
-        return;
+        return false;
     }
     let mut value = [0; 16];
     value[0] = MARK;
     let layout = &layout;
     let done = Headers { frame, layout }.set_field(IP_ECN, &value);
-    done.expect("its value was read just now");
+    done.map(|_| true).expect("its value was read just now")
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ mod contract;
 mod convergence;
 #[cfg(test)]
 mod dumbbell;
-mod ecn;
+pub mod ecn;
 #[cfg(test)]
 mod entitlements;
 mod lone_queue;

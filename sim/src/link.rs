@@ -27,6 +27,9 @@ pub struct LinkConfig {
     pub queue_frames: u32,
     /// The most bytes of frames that wait at each end.
     pub queue_bytes: u64,
+    /// Frames that wait at an end above which a further one is marked, if its sender understands
+    /// that (ECN). Choice: one whose sender does not waits as any other.
+    pub mark_frames: u32,
     /// The most nanoseconds that a frame takes longer than [`LinkConfig::delay_ns`]: each a random
     /// share of these, but none arrives before one that was sent earlier.
     pub jitter_ns: u64,
@@ -77,6 +80,7 @@ impl Default for LinkConfig {
             delay_ns: 10_000,
             queue_frames: 100,
             queue_bytes: u64::MAX,
+            mark_frames: u32::MAX,
             jitter_ns: 0,
             loss: 0.0,
             bursts: None,
@@ -148,6 +152,8 @@ pub struct LinkStats {
     pub lost: u64,
     /// Frames dropped because the link was down or silent.
     pub down: u64,
+    /// Frames marked because more than [`LinkConfig::mark_frames`] waited.
+    pub marked: u64,
     /// The most frames that waited at the same time.
     pub most_waiting: u32,
 }
@@ -208,6 +214,11 @@ impl Transmitter {
             None => {}
         }
         refusal
+    }
+
+    /// Returns true if the frame that was offered is to be marked.
+    pub(crate) fn is_above_mark(&self) -> bool {
+        self.waiting.len() as u64 > u64::from(self.config.mark_frames)
     }
 
     /// Sends the frame that was offered. Returns the turn of its arrival if it is the only frame on

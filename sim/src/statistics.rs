@@ -129,6 +129,7 @@ fn carried(stats: &LinkStats) -> Value {
         "queue_full": stats.queue_full,
         "lost": stats.lost,
         "down": stats.down,
+        "marked": stats.marked,
         "most_waiting": stats.most_waiting,
     })
 }

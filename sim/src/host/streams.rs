@@ -35,6 +35,8 @@ pub struct TcpProgram {
     pub size_bytes: u64,
     /// Congestion control.
     pub algorithm: CongestionControl,
+    /// The most bytes in flight.
+    pub window_bytes: u64,
     /// The minimum retransmission timeout.
     pub min_timeout_ns: u64,
     /// True if it offers explicit congestion notification.
@@ -145,6 +147,7 @@ impl Streams {
             size_bytes: program.size_bytes,
             algorithm: program.algorithm,
             mss: self.mss(program.to),
+            window_bytes: program.window_bytes,
             min_timeout_ns: program.min_timeout_ns,
             initial_seq: self.random.next() as u32,
             ecn: program.ecn,

@@ -4,6 +4,7 @@ mod control;
 mod switch;
 
 use bofuss_datapath::Time;
+use bofuss_disciplines::ecn;
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 
@@ -142,25 +143,35 @@ impl Network {
     }
 
     /// Sends a frame out of a port of a node.
-    fn transmit(&mut self, node: NodeId, port: PortNo, frame: Frame, observer: &mut dyn Observer) {
+    fn transmit(
+        &mut self,
+        node: NodeId,
+        port: PortNo,
+        mut frame: Frame,
+        observer: &mut dyn Observer,
+    ) {
         let Some(number) = self.nodes[node.0 as usize].transmitter_at(port) else {
             return;
         };
         let state = self.links[number as usize / 2].effective();
         self.reported += 1;
-        let mut event = LogEvent {
-            number: self.reported,
-            at: self.now,
-            kind: EventKind::Sent(direction(number), &frame),
-        };
         let transmitter = &mut self.transmitters[number as usize];
         let refusal = transmitter.offer(self.now, state, frame.len() as u32);
-        if let Some(reason) = refusal {
-            event.kind = EventKind::Dropped(direction(number), reason, &frame);
-            observer.event(&event);
+        if refusal.is_none() && transmitter.is_above_mark() && ecn::mark(&mut frame) {
+            transmitter.stats.marked += 1;
+        }
+        let kind = match refusal {
+            Some(reason) => EventKind::Dropped(direction(number), reason, &frame),
+            None => EventKind::Sent(direction(number), &frame),
+        };
+        observer.event(&LogEvent {
+            number: self.reported,
+            at: self.now,
+            kind,
+        });
+        if refusal.is_some() {
             return;
         }
-        observer.event(&event);
         if let Some(turn) = transmitter.send(frame, &mut self.events) {
             self.events.push(
                 turn,

@@ -103,6 +103,8 @@ pub struct LinkRow {
     pub queue: Option<u32>,
     /// The most bytes that wait at each end.
     pub queue_bytes: Option<u64>,
+    /// Frames that wait at an end above which further ones are marked (ECN).
+    pub mark: Option<u32>,
     /// The most microseconds by which a frame is late at random, in order.
     pub jitter_us: Option<f64>,
     /// Bursts of losses: the shares of frames at which they begin and end, and that they lose.

@@ -1,4 +1,4 @@
-//! The congestion window: Reno (RFC 5681) and CUBIC (RFC 9438).
+//! The congestion window: Reno (RFC 5681), CUBIC (RFC 9438) and DCTCP (RFC 8257).
 
 use bofuss_datapath::Time;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,8 @@ pub enum CongestionControl {
     /// A cubic function of the time since the last loss.
     #[default]
     Cubic,
+    /// As Reno, but marks reduce the window by half of their share of the bytes (RFC 8257).
+    Dctcp,
 }
 
 /// A congestion window, in bytes, as floats. It uses only operations whose results IEEE 754 defines
@@ -78,7 +80,9 @@ impl Window {
         }
         if bytes > 0.0 {
             match self.algorithm {
-                CongestionControl::Reno => self.window += self.segment * bytes / self.window,
+                CongestionControl::Reno | CongestionControl::Dctcp => {
+                    self.window += self.segment * bytes / self.window;
+                }
                 CongestionControl::Cubic => self.grow_cubic(now, bytes, round_trip_ns),
             }
         }
@@ -119,6 +123,14 @@ impl Window {
         self.window = self.slow_start_threshold;
     }
 
+    /// Reduces the window because of marks, by half of their share of the bytes. Spec: RFC 8257
+    /// section 3.3 (9).
+    pub fn marked(&mut self, share: f64) {
+        let least = MIN_SEGMENTS * self.segment;
+        self.slow_start_threshold = (self.window * (1.0 - share / 2.0)).max(least);
+        self.window = self.slow_start_threshold;
+    }
+
     /// Reduces the window to one segment, because the retransmission timer has expired. `first` is
     /// false if the window was reduced for the same data already. Spec: RFC 5681 section 3.1, RFC
     /// 9438 section 4.8.
@@ -132,7 +144,7 @@ impl Window {
     fn reduce(&mut self) {
         let least = MIN_SEGMENTS * self.segment;
         let factor = match self.algorithm {
-            CongestionControl::Reno => 0.5,
+            CongestionControl::Reno | CongestionControl::Dctcp => 0.5,
             CongestionControl::Cubic => BETA,
         };
         self.slow_start_threshold = (factor * self.window).max(least);

@@ -17,7 +17,9 @@
 //!   and a tail loss probe (RFC 8985, with the arithmetic of RFC 9002 section 6.1); one reduction
 //!   per window of data; retransmission while less than the window is in flight (RFC 6675);
 //! - the retransmission timer of RFC 6298, with a configurable minimum (Linux: 200 ms);
-//! - explicit congestion notification (RFC 3168), for senders that are configured to use it.
+//! - explicit congestion notification (RFC 3168), for senders that are configured to use it, and
+//!   DCTCP (RFC 8257): a receiver echoes each packet's mark if the SYN could be marked, as Linux
+//!   knows a sender of DCTCP.
 //!
 //! Left out: data in both directions, a receiver that reads slowly, Nagle's algorithm, pacing,
 //! `HyStart`, proportional rate reduction (RFC 6937), the undoing of unnecessary reductions, and
@@ -26,6 +28,7 @@
 use bofuss_datapath::Time;
 
 pub mod congestion;
+mod dctcp;
 mod receiver;
 mod rtt;
 mod scoreboard;
@@ -38,7 +41,7 @@ pub use sender::{TcpSender, TcpSenderConfig};
 /// Bits by which both ends shift their windows, which can be up to 8 MiB then.
 const WINDOW_SCALE: u8 = 7;
 /// The window that a receiver always offers, because data is read as soon as it arrives.
-const WINDOW_BYTES: u64 = (u16::MAX as u64) << WINDOW_SCALE;
+pub(crate) const WINDOW_BYTES: u64 = (u16::MAX as u64) << WINDOW_SCALE;
 
 /// The ports of a connection, seen from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

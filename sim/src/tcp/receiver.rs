@@ -55,6 +55,8 @@ pub struct TcpReceiver {
     payload_bytes: u64,
     /// True if the sender supports explicit congestion notification.
     uses_ecn: bool,
+    /// True if each packet's mark is echoed, for a sender of DCTCP.
+    echoes_each: bool,
     /// True if a mark still has to be echoed to the sender.
     echoes: bool,
 }
@@ -87,6 +89,7 @@ impl TcpReceiver {
             peer_timestamp: 0,
             payload_bytes: 0,
             uses_ecn: syn.flags & (ECE | CWR) == ECE | CWR,
+            echoes_each: syn.ecn != 0,
             echoes: false,
         };
         receiver.note_timestamp(syn);
@@ -163,7 +166,7 @@ impl TcpReceiver {
             ReceiverState::Established | ReceiverState::LastAck | ReceiverState::Closed => {}
         }
         self.note_timestamp(segment);
-        self.note_mark(segment);
+        self.note_mark(now, segment, out);
         self.take(now, seq, segment, out);
     }
 
@@ -289,8 +292,17 @@ impl TcpReceiver {
     }
 
     /// Echoes a mark until the sender says, with CWR, that it has reduced its window. Spec: RFC
-    /// 3168 section 6.1.3.
-    fn note_mark(&mut self, segment: &Segment) {
+    /// 3168 section 6.1.3. With DCTCP, acknowledgements say whether the packets that they cover
+    /// were marked, so that a change ends one. Spec: RFC 8257 section 3.2.
+    fn note_mark(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
+        if self.uses_ecn && self.echoes_each {
+            let is_marked = segment.ecn == CE;
+            if is_marked != self.echoes && self.unacknowledged > 0 {
+                self.acknowledge(now, out);
+            }
+            self.echoes = is_marked;
+            return;
+        }
         if segment.flags & CWR != 0 {
             self.echoes = false;
         }

@@ -3,6 +3,7 @@
 use bofuss_datapath::Time;
 
 use super::congestion::{CongestionControl, Window};
+use super::dctcp::MarkedShare;
 use super::rtt::RoundTrip;
 use super::scoreboard::Scoreboard;
 use super::segment::{
@@ -31,6 +32,8 @@ pub struct TcpSenderConfig {
     pub algorithm: CongestionControl,
     /// The MSS: the longest segment, in bytes after a TCP header without options.
     pub mss: u16,
+    /// The most bytes in flight, whatever the peer's window and that of congestion control.
+    pub window_bytes: u64,
     /// The minimum retransmission timeout.
     pub min_timeout_ns: u64,
     /// The initial sequence number.
@@ -75,6 +78,8 @@ pub struct TcpSender {
     uses_ecn: bool,
     /// The window was reduced already for marks below this number.
     marks_end: u64,
+    /// The share of marked bytes, with DCTCP.
+    share: Option<MarkedShare>,
     /// True if the next new data has to say, with CWR, that the window was reduced.
     owes_cwr: bool,
     /// True if recovery began with a timeout; then the window grows during it.
@@ -95,6 +100,7 @@ impl TcpSender {
     /// Makes a sender; [`TcpSender::open`] opens its connection.
     pub fn new(config: TcpSenderConfig) -> Self {
         let segment_bytes = u64::from(config.mss) - TIMESTAMPS_BYTES as u64;
+        let is_dctcp = config.algorithm == CongestionControl::Dctcp;
         Self {
             config,
             state: SenderState::Idle,
@@ -111,6 +117,7 @@ impl TcpSender {
             recovery_end: None,
             uses_ecn: false,
             marks_end: 0,
+            share: is_dctcp.then(MarkedShare::default),
             owes_cwr: false,
             after_timeout: false,
             limited: false,
@@ -214,6 +221,8 @@ impl TcpSender {
         let offer = if self.config.ecn { ECE | CWR } else { 0 };
         out.push(Segment {
             flags: SYN | offer,
+            // By this the receiver knows DCTCP. Spec: RFC 8257 section 3.5.
+            ecn: if self.share.is_some() { ECT_0 } else { 0 },
             ack: 0,
             mss: Some(self.config.mss),
             window_scale: Some(WINDOW_SCALE),
@@ -269,6 +278,9 @@ impl TcpSender {
             self.after_timeout = false;
         }
         let is_marked = self.uses_ecn && segment.flags & ECE != 0;
+        if let Some(share) = &mut self.share {
+            share.acknowledged(ack, delivered.acknowledged, is_marked, self.next);
+        }
         if is_marked {
             self.react_to_mark(ack);
         }
@@ -329,7 +341,10 @@ impl TcpSender {
         if ack <= self.marks_end || self.recovery_end.is_some() {
             return;
         }
-        self.window.lost();
+        match &self.share {
+            Some(share) => self.window.marked(share.alpha()),
+            None => self.window.lost(),
+        }
         self.marks_end = self.next;
         self.owes_cwr = true;
     }
@@ -406,7 +421,7 @@ impl TcpSender {
                 self.send_again(now, start, end, out);
                 continue;
             }
-            if end - self.unacknowledged > self.peer_window {
+            if end - self.unacknowledged > self.peer_window.min(self.config.window_bytes) {
                 break;
             }
             self.board.sent(now, start, end);

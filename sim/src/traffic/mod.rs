@@ -139,9 +139,12 @@ pub struct TcpRow {
     pub per_second: Option<f64>,
     /// Megabits of data per second that all offer together: another way to say `per_second`.
     pub mbps: Option<f64>,
-    /// Congestion control: `cubic` or `reno`.
+    /// Congestion control: `cubic`, `reno`, or `dctcp`, which offers explicit congestion
+    /// notification in any case.
     #[serde(default)]
     pub congestion: CongestionControl,
+    /// The most bytes that each has in flight; if missing, the 8 MiB of the receiver's window.
+    pub window: Option<u64>,
     /// The minimum retransmission timeout in seconds.
     #[serde(default = "min_timeout")]
     pub min_timeout: f64,

@@ -13,6 +13,8 @@ use crate::host::{
 use crate::random::Random;
 use crate::scenario::matches;
 use crate::seconds::{nanoseconds, time};
+use crate::tcp::WINDOW_BYTES;
+use crate::tcp::congestion::CongestionControl;
 
 /// The first source port of UDP flows; after the last one they begin here again.
 const FIRST_PORT: u32 = 1_024;
@@ -262,14 +264,25 @@ impl Planner<'_, '_> {
                 stop: optional_time("stop", row.stop)?,
                 size_bytes: self.size(row),
                 algorithm: row.congestion,
+                window_bytes: self.window(row, pair)?,
                 min_timeout_ns: positive("min_timeout", row.min_timeout)?,
-                ecn: row.ecn,
+                ecn: row.ecn || row.congestion == CongestionControl::Dctcp,
                 interval_ns: optional_ns("interval", row.interval)?,
             };
             self.place(pair.from, HostProgram::Tcp(program));
             start = start.after(exponential(&mut self.random, mean_ns));
         }
         Ok(pairs)
+    }
+
+    /// The window of a connection. Errors: no segment fits, or it is above that of receivers.
+    fn window(&self, row: &TcpRow, pair: &FlowPair) -> Result<u64, String> {
+        let least = u64::from(self.hosts[pair.from].config.mtu_bytes);
+        match row.window {
+            None => Ok(WINDOW_BYTES),
+            Some(window) if (least..=WINDOW_BYTES).contains(&window) => Ok(window),
+            Some(_) => Err(format!("window is {least} to {WINDOW_BYTES} bytes")),
+        }
     }
 
     /// The bytes of the next connection.

@@ -12,6 +12,7 @@ pub(super) fn tcp(version: u8, size_bytes: u64) -> HostProgram {
         stop: Time(60 * Time::SEC),
         size_bytes,
         algorithm: CongestionControl::Cubic,
+        window_bytes: u64::MAX,
         min_timeout_ns: 200 * MS,
         ecn: false,
         interval_ns: 100 * MS,

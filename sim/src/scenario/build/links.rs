@@ -160,6 +160,7 @@ impl Builder<'_> {
         }
         config.bursts = row.bursts.or(old.bursts);
         config.queue_frames = row.queue.unwrap_or(old.queue_frames);
+        config.mark_frames = row.mark.unwrap_or(old.mark_frames);
         config.queue_bytes = row.queue_bytes.unwrap_or(old.queue_bytes);
         config.loss = row.loss.unwrap_or(old.loss);
         config.overhead_bytes = row.overhead.unwrap_or(old.overhead_bytes);
