@@ -175,13 +175,13 @@ def run(
     controller raises an exception.
     """
     calls = {name: _Calls(name, one) for name, one in (controllers or {}).items()}
-    statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls, _load, progress)
+    statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls, progress)
     events = [json.loads(line) for line in lines]
     return Result(text, json.loads(statistics), failures, events, Svg(timeline))
 
 
 def _load(name: str, file: str, text: str) -> _Calls:
-    """Makes the controller of a file. Raises ValueError unless it has one class of controllers."""
+    """Makes the controller of a file, for `run_scenario`. Raises ValueError unless it has one class of controllers."""
     module = types.ModuleType(pathlib.PurePath(file).stem)
     module.__file__ = file
     exec(compile(text, file, "exec"), module.__dict__)

@@ -254,7 +254,7 @@ fn caused(error: &ScenarioError, cause: PyErr) -> PyErr {
 }
 
 /// Runs a scenario, while other threads of Python go on. Its controllers of kind `python` are taken
-/// out of `controllers`, by name, or made by `load` if they have a file. `progress` is
+/// out of `controllers`, by name, or made of their files. `progress` is
 /// called with the simulated time and the number of events so far, some times a second.
 #[pyfunction]
 pub(crate) fn run_scenario(
@@ -264,9 +264,9 @@ pub(crate) fn run_scenario(
     read: Option<Py<PyAny>>,
     wants_log: bool,
     controllers: BTreeMap<String, Py<PyAny>>,
-    load: Py<PyAny>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<RunResult> {
+    let load = py.import("bofuss.sim")?.getattr("_load")?.unbind();
     py.detach(move || {
         let raised = Raised::default();
         let mut outside = FromPython {
