@@ -115,16 +115,23 @@ main(int argc, char** argv)
     Check(g_overload + g_pipeline >= 5000 && g_overload >= 2240, "and drops the rest");
     std::string path = prefix + "/custom-" + std::to_string(id) + ".log";
     auto columns = Columns(path);
+    std::ifstream file(path);
+    std::string head;
+    std::getline(file, head);
+    Check(head == "  TimeSec      LoaKbps LoaUsag Packets DlyUsec LoaDrop MetDrps TabDrps FloMods"
+                  " MetMods GroMods  PktsIn PktsOut FloEntr FloUsag MetEntr MetUsag GroEntr GroUsag"
+                  " BufPkts BufUsag",
+          "the columns of OFSwitch13");
     std::remove(path.c_str());
     std::remove(prefix.c_str());
-    Check(columns["Time:s"].size() == 11 && columns["Time:s"].front() == 1,
+    Check(columns["TimeSec"].size() == 11 && columns["TimeSec"].front() == 1,
           "a row of statistics for each second");
-    Check(Sum(columns["LdDrops"]) == g_overload && Sum(columns["Packets"]) == g_pipeline,
+    Check(Sum(columns["LoaDrop"]) == g_overload && Sum(columns["Packets"]) == g_pipeline,
           "its rows have all packets");
     Check(Sum(columns["FloMods"]) >= 22 && Sum(columns["PktsIn"]) == device->GetPacketInCounter(),
           "and messages");
-    Check(columns["Load:%"].at(8) >= 99 && columns["Load:%"].at(8) <= 101, "the CPU is busy");
-    Check(columns["FloAU:%"].back() == 69 && columns["Dly:us"].back() == 400,
+    Check(columns["LoaUsag"].at(8) >= 99 && columns["LoaUsag"].at(8) <= 101, "the CPU is busy");
+    Check(columns["FloUsag"].back() == 69 && columns["DlyUsec"].back() == 400,
           "11 of the 16 entries of tables that are used");
     Simulator::Destroy();
     return 0;

@@ -1,9 +1,7 @@
 // Controllers: connections of switches, and messages as bytes.
 #include "ns3/ofswitch13-controller.h"
-#include "ns3/ofswitch13-device.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "ns3/inet-socket-address.h"
 #include "ns3/log.h"
@@ -15,42 +13,19 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("OFSwitch13Controller");
 NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Controller);
-NS_OBJECT_ENSURE_REGISTERED(OFSwitch13LearningController);
 
 namespace
 {
-// OpenFlow 1.3, and message types of it. Spec: OpenFlow 1.3.5 section 7.1.1.
+// The version on the wire.
 const uint8_t OPENFLOW_1_3 = 4;
-enum : uint8_t
-{
-    HELLO = 0,
-    ERROR = 1,
-    ECHO_REQUEST = 2,
-    ECHO_REPLY = 3,
-    FEATURES_REQUEST = 5,
-    FEATURES_REPLY = 6,
-    GET_CONFIG_REPLY = 8,
-    PACKET_IN = 10,
-    FLOW_REMOVED = 11,
-    PORT_STATUS = 12,
-    MULTIPART_REPLY = 19,
-    BARRIER_REQUEST = 20,
-    BARRIER_REPLY = 21,
-    QUEUE_GET_CONFIG_REPLY = 23,
-    ROLE_REPLY = 25,
-    GET_ASYNC_REPLY = 27,
-};
-// Bytes of a header, and the most of a message.
-const size_t HEADER_BYTES = 8;
-const size_t MAX_MESSAGE_BYTES = 65535;
 // Bytes of a packet and of a command of packet-out, at most.
 const size_t COMMAND_BYTES = 1 << 18;
 
 OFMessage
 Message(uint8_t type, uint32_t xid, const std::vector<uint8_t>& body = {})
 {
-    size_t length = HEADER_BYTES + body.size();
-    NS_ABORT_MSG_IF(length > MAX_MESSAGE_BYTES, "a message has at most 65,535 bytes");
+    size_t length = OF_HEADER_BYTES + body.size();
+    NS_ABORT_MSG_IF(length > OF_MAX_MESSAGE_BYTES, "a message has at most 65,535 bytes");
     OFMessage message{OPENFLOW_1_3,
                       type,
                       static_cast<uint8_t>(length >> 8),
@@ -61,17 +36,6 @@ Message(uint8_t type, uint32_t xid, const std::vector<uint8_t>& body = {})
                       static_cast<uint8_t>(xid)};
     message.insert(message.end(), body.begin(), body.end());
     return message;
-}
-
-uint64_t
-Number(const OFMessage& message, size_t at, size_t bytes)
-{
-    uint64_t number = 0;
-    for (size_t i = at; i < at + bytes; i++)
-    {
-        number = number << 8 | message[i];
-    }
-    return number;
 }
 } // namespace
 
@@ -85,6 +49,18 @@ Address
 OFSwitch13Controller::RemoteSwitch::GetAddress() const
 {
     return m_address;
+}
+
+Ipv4Address
+OFSwitch13Controller::RemoteSwitch::GetIpv4() const
+{
+    return InetSocketAddress::ConvertFrom(m_address).GetIpv4();
+}
+
+uint16_t
+OFSwitch13Controller::RemoteSwitch::GetPort() const
+{
+    return InetSocketAddress::ConvertFrom(m_address).GetPort();
 }
 
 TypeId
@@ -135,9 +111,8 @@ OFSwitch13Controller::StopApplication()
 {
     for (const Ptr<RemoteSwitch>& swtch : m_switches)
     {
-        swtch->m_socket->SetRecvCallback(MakeNullCallback<void, Ptr<Socket>>());
-        swtch->m_socket->SetSendCallback(MakeNullCallback<void, Ptr<Socket>, uint32_t>());
-        swtch->m_socket->Close();
+        swtch->m_handler->Dispose();
+        swtch->m_handler->GetSocket()->Close();
     }
     m_switches.clear();
     if (m_server)
@@ -157,23 +132,22 @@ void
 OFSwitch13Controller::Accepted(Ptr<Socket> socket, const Address& from)
 {
     Ptr<RemoteSwitch> swtch = Create<RemoteSwitch>();
-    swtch->m_socket = socket;
+    swtch->m_handler = CreateObject<OFSwitch13SocketHandler>(socket);
+    swtch->m_handler->SetReceiveCallback(MakeCallback(&OFSwitch13Controller::Receive, this));
     swtch->m_address = from;
     m_switches.push_back(swtch);
-    socket->SetRecvCallback(MakeCallback(&OFSwitch13Controller::Receive, this));
-    socket->SetSendCallback(MakeCallback(&OFSwitch13Controller::Writable, this));
     socket->SetCloseCallbacks(MakeCallback(&OFSwitch13Controller::Closed, this),
                               MakeCallback(&OFSwitch13Controller::Closed, this));
-    SendToSwitch(swtch, Message(HELLO, GetNextXid()));
-    SendToSwitch(swtch, Message(FEATURES_REQUEST, GetNextXid()));
+    SendToSwitch(swtch, Message(OF_HELLO, GetNextXid()));
+    SendToSwitch(swtch, Message(OF_FEATURES_REQUEST, GetNextXid()));
 }
 
 Ptr<OFSwitch13Controller::RemoteSwitch>
-OFSwitch13Controller::Find(Ptr<Socket> socket) const
+OFSwitch13Controller::Find(const Address& address) const
 {
     for (const Ptr<RemoteSwitch>& swtch : m_switches)
     {
-        if (swtch->m_socket == socket)
+        if (swtch->m_address == address)
         {
             return swtch;
         }
@@ -197,56 +171,49 @@ OFSwitch13Controller::GetRemoteSwitch(uint64_t dpId) const
 void
 OFSwitch13Controller::Closed(Ptr<Socket> socket)
 {
-    Ptr<RemoteSwitch> swtch = Find(socket);
-    m_switches.erase(std::remove(m_switches.begin(), m_switches.end(), swtch), m_switches.end());
+    auto isIt = [&](const Ptr<RemoteSwitch>& swtch) {
+        return swtch->m_handler->GetSocket() == socket;
+    };
+    auto closed = std::find_if(m_switches.begin(), m_switches.end(), isIt);
+    if (closed != m_switches.end())
+    {
+        NS_LOG_INFO("switch " << (*closed)->m_dpId << " is gone");
+        (*closed)->m_handler->Dispose();
+        m_switches.erase(closed);
+    }
 }
 
 void
-OFSwitch13Controller::Receive(Ptr<Socket> socket)
+OFSwitch13Controller::Receive(Ptr<Packet> packet, Address from)
 {
-    Ptr<RemoteSwitch> swtch = Find(socket);
-    while (Ptr<Packet> packet = socket->Recv())
+    Ptr<RemoteSwitch> swtch = Find(from);
+    if (swtch)
     {
-        if (!packet->GetSize() || !swtch)
-        {
-            break;
-        }
-        std::vector<uint8_t>& received = swtch->m_received;
-        size_t before = received.size();
-        received.resize(before + packet->GetSize());
-        packet->CopyData(received.data() + before, packet->GetSize());
-        size_t at = 0;
-        size_t length = 0;
-        while (bofuss_message_length(received.data() + at, received.size() - at, &length) ==
-                   BOFUSS_STATUS_OK &&
-               length <= received.size() - at)
-        {
-            OFMessage message(received.begin() + at, received.begin() + at + length);
-            at += length;
-            Handle(swtch, message);
-        }
-        received.erase(received.begin(), received.begin() + at);
+        OFMessage message(packet->GetSize());
+        packet->CopyData(message.data(), message.size());
+        Handle(swtch, message);
     }
 }
 
 void
 OFSwitch13Controller::Handle(Ptr<RemoteSwitch> swtch, const OFMessage& message)
 {
-    uint32_t xid = Number(message, 4, 4);
+    uint32_t xid = OFNumber(message, 4, 4);
     Ptr<const RemoteSwitch> from = swtch;
     NS_LOG_DEBUG(ToText(message));
     switch (message[1])
     {
-    case ECHO_REQUEST:
-        SendToSwitch(from, Message(ECHO_REPLY, xid, {message.begin() + HEADER_BYTES, message.end()}));
+    case OF_ECHO_REQUEST:
+        SendToSwitch(from, Message(OF_ECHO_REPLY, xid, {message.begin() + OF_HEADER_BYTES, message.end()}));
         break;
-    case FEATURES_REPLY: {
-        if (swtch->m_ready || message.size() < HEADER_BYTES + 8)
+    case OF_FEATURES_REPLY: {
+        if (swtch->m_ready || message.size() < OF_HEADER_BYTES + 8)
         {
             break;
         }
-        swtch->m_dpId = Number(message, HEADER_BYTES, 8);
+        swtch->m_dpId = OFNumber(message, OF_HEADER_BYTES, 8);
         swtch->m_ready = true;
+        NS_LOG_INFO("switch " << swtch->m_dpId << " is here");
         HandshakeSuccessful(from);
         auto [first, last] = m_waiting.equal_range(swtch->m_dpId);
         for (auto waiting = first; waiting != last; ++waiting)
@@ -256,7 +223,7 @@ OFSwitch13Controller::Handle(Ptr<RemoteSwitch> swtch, const OFMessage& message)
         m_waiting.erase(first, last);
         break;
     }
-    case PACKET_IN: {
+    case OF_PACKET_IN: {
         bofuss_packet_in packetIn;
         if (bofuss_read_packet_in(m_codec, message.data(), message.size(), &packetIn) ==
             BOFUSS_STATUS_OK)
@@ -265,31 +232,31 @@ OFSwitch13Controller::Handle(Ptr<RemoteSwitch> swtch, const OFMessage& message)
         }
         break;
     }
-    case ERROR:
+    case OF_ERROR:
         HandleError(message, from, xid);
         break;
-    case FLOW_REMOVED:
+    case OF_FLOW_REMOVED:
         HandleFlowRemoved(message, from, xid);
         break;
-    case PORT_STATUS:
+    case OF_PORT_STATUS:
         HandlePortStatus(message, from, xid);
         break;
-    case GET_CONFIG_REPLY:
+    case OF_GET_CONFIG_REPLY:
         HandleGetConfigReply(message, from, xid);
         break;
-    case MULTIPART_REPLY:
+    case OF_MULTIPART_REPLY:
         HandleMultipartReply(message, from, xid);
         break;
-    case BARRIER_REPLY:
+    case OF_BARRIER_REPLY:
         HandleBarrierReply(message, from, xid);
         break;
-    case QUEUE_GET_CONFIG_REPLY:
-        HandleQueueReply(message, from, xid);
+    case OF_QUEUE_GET_CONFIG_REPLY:
+        HandleQueueGetConfigReply(message, from, xid);
         break;
-    case ROLE_REPLY:
+    case OF_ROLE_REPLY:
         HandleRoleReply(message, from, xid);
         break;
-    case GET_ASYNC_REPLY:
+    case OF_GET_ASYNC_REPLY:
         HandleAsyncReply(message, from, xid);
         break;
     default:
@@ -322,6 +289,7 @@ OFSwitch13Controller::DpctlExecute(uint64_t dpId, const std::string& text)
 int
 OFSwitch13Controller::DpctlExecute(Ptr<const RemoteSwitch> swtch, const std::string& text)
 {
+    NS_LOG_INFO("to switch " << swtch->m_dpId << ": " << text);
     OFMessage bytes(COMMAND_BYTES);
     size_t length = 0;
     bofuss_status status = bofuss_command(
@@ -336,6 +304,12 @@ OFSwitch13Controller::DpctlExecute(Ptr<const RemoteSwitch> swtch, const std::str
     return 0;
 }
 
+int
+OFSwitch13Controller::DpctlSchedule(uint64_t dpId, const std::string& text)
+{
+    return DpctlExecute(dpId, text);
+}
+
 uint32_t
 OFSwitch13Controller::GetNextXid()
 {
@@ -343,36 +317,24 @@ OFSwitch13Controller::GetNextXid()
 }
 
 void
-OFSwitch13Controller::SendEchoRequest(Ptr<const RemoteSwitch> swtch,
-                                      const std::vector<uint8_t>& payload)
+OFSwitch13Controller::SendEchoRequest(Ptr<const RemoteSwitch> swtch, size_t payloadSize)
 {
-    SendToSwitch(swtch, Message(ECHO_REQUEST, GetNextXid(), payload));
+    std::vector<uint8_t> payload(payloadSize);
+    SendToSwitch(swtch, Message(OF_ECHO_REQUEST, GetNextXid(), payload));
 }
 
 void
 OFSwitch13Controller::SendBarrierRequest(Ptr<const RemoteSwitch> swtch)
 {
-    SendToSwitch(swtch, Message(BARRIER_REQUEST, GetNextXid()));
+    SendToSwitch(swtch, Message(OF_BARRIER_REQUEST, GetNextXid()));
 }
 
 void
 OFSwitch13Controller::SendToSwitch(Ptr<const RemoteSwitch> swtch, const OFMessage& message)
 {
-    Ptr<RemoteSwitch> known = Find(swtch->m_socket);
-    if (known)
+    if (Find(swtch->m_address))
     {
-        known->m_unsent.insert(known->m_unsent.end(), message.begin(), message.end());
-        SendWaiting(known->m_socket, known->m_unsent);
-    }
-}
-
-void
-OFSwitch13Controller::Writable(Ptr<Socket> socket, uint32_t)
-{
-    Ptr<RemoteSwitch> swtch = Find(socket);
-    if (swtch)
-    {
-        SendWaiting(socket, swtch->m_unsent);
+        swtch->m_handler->Send(message.data(), message.size());
     }
 }
 
@@ -418,7 +380,7 @@ OFSwitch13Controller::HandleBarrierReply(const OFMessage&, Ptr<const RemoteSwitc
 }
 
 void
-OFSwitch13Controller::HandleQueueReply(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
+OFSwitch13Controller::HandleQueueGetConfigReply(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
 {
 }
 
@@ -430,64 +392,6 @@ OFSwitch13Controller::HandleRoleReply(const OFMessage&, Ptr<const RemoteSwitch>,
 void
 OFSwitch13Controller::HandleAsyncReply(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
 {
-}
-
-TypeId
-OFSwitch13LearningController::GetTypeId()
-{
-    static TypeId tid = TypeId("ns3::OFSwitch13LearningController")
-                            .SetParent<OFSwitch13Controller>()
-                            .SetGroupName("OFSwitch13")
-                            .AddConstructor<OFSwitch13LearningController>();
-    return tid;
-}
-
-void
-OFSwitch13LearningController::HandshakeSuccessful(Ptr<const RemoteSwitch> swtch)
-{
-    // What no entry knows comes here as a whole.
-    DpctlExecute(swtch, "flow-mod cmd=add,table=0,prio=0 apply:output=ctrl:65535");
-}
-
-void
-OFSwitch13LearningController::HandlePacketIn(const bofuss_packet_in& message,
-                                             Ptr<const RemoteSwitch> swtch,
-                                             uint32_t)
-{
-    if (message.data_length < 12)
-    {
-        return;
-    }
-    Mac48Address to;
-    Mac48Address from;
-    to.CopyFrom(message.data);
-    from.CopyFrom(message.data + 6);
-    std::map<Mac48Address, uint32_t>& learned = m_learned[swtch->GetDpId()];
-    learned[from] = message.in_port;
-    auto known = learned.find(to);
-    std::ostringstream out;
-    if (known == learned.end() || to.IsGroup())
-    {
-        out << "flood";
-    }
-    else
-    {
-        out << "output:" << known->second;
-        std::ostringstream flow;
-        flow << "flow-mod cmd=add,table=0,prio=100,idle=60,flags=0x1 in_port=" << message.in_port
-             << ",eth_src=" << from << ",eth_dst=" << to << " apply:output=" << known->second;
-        DpctlExecute(swtch, flow.str());
-    }
-    static const char DIGITS[] = "0123456789abcdef";
-    std::string packet;
-    for (size_t i = 0; i < message.data_length; i++)
-    {
-        packet += DIGITS[message.data[i] >> 4];
-        packet += DIGITS[message.data[i] & 15];
-    }
-    std::ostringstream command;
-    command << "packet-out " << message.in_port << " " << out.str() << " " << packet;
-    DpctlExecute(swtch, command.str());
 }
 
 } // namespace ns3

@@ -6,11 +6,10 @@
 #include <fstream>
 
 #include "ns3/channel.h"
-#include "ns3/ethernet-header.h"
+#include "ns3/csma-net-device.h"
 #include "ns3/inet-socket-address.h"
 #include "ns3/log.h"
 #include "ns3/object-vector.h"
-#include "ns3/pointer.h"
 #include "ns3/simulator.h"
 #include "ns3/tcp-socket-factory.h"
 #include "ns3/uinteger.h"
@@ -20,37 +19,22 @@ namespace ns3
 {
 
 NS_LOG_COMPONENT_DEFINE("OFSwitch13Device");
-NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Port);
 NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Device);
 
 namespace
 {
-// Bytes of an Ethernet header.
-const uint32_t ETHERNET_BYTES = 14;
-// Message types. Spec: OpenFlow 1.3.5 section 7.1.1.
-enum : uint8_t
-{
-    PACKET_IN = 10,
-    PACKET_OUT = 13,
-    FLOW_MOD = 14,
-    GROUP_MOD = 15,
-    METER_MOD = 29,
-};
-// Bytes of a message's header, and of its part up to the length.
-const size_t HEADER_BYTES = 8;
-const size_t HEAD_BYTES = 4;
 // The most bytes that one read of a socket takes.
 const uint32_t READ_BYTES = 16384;
-// Types below are lengths of 802.3 frames.
-const uint16_t MIN_TYPE = 1536;
+// The switch holds a packet for this time.
+const Time HOLD = Seconds(5);
+// The id of a packet that is not held. Spec: OpenFlow 1.3.5 section A.2.
+const uint32_t NO_BUFFER = 0xffffffff;
 
-ObjectFactory
-DefaultQueueFactory()
+// A part of a size, from 0; 0 of nothing.
+double
+Part(double part, double size)
 {
-    ObjectFactory factory;
-    // By the function and not by the name, which may not be registered yet.
-    factory.SetTypeId(OFSwitch13PriorityQueue::GetTypeId());
-    return factory;
+    return size > 0 ? part / size : 0;
 }
 
 // Where the paths of packets are written, if they are.
@@ -75,154 +59,6 @@ std::map<uint64_t, OFSwitch13Device*>& Devices()
     return devices;
 }
 } // namespace
-
-void
-OFMessageCounter::Add(const uint8_t* bytes, size_t n)
-{
-    const uint8_t* end = bytes + n;
-    while (bytes < end)
-    {
-        size_t skipped = std::min<size_t>(m_left, end - bytes);
-        m_left -= skipped;
-        bytes += skipped;
-        if (bytes == end)
-        {
-            return;
-        }
-        m_head.push_back(*bytes);
-        bytes++;
-        if (m_head.size() == HEAD_BYTES)
-        {
-            size_t length = m_head[2] << 8 | m_head[3];
-            m_counts[m_head[1]]++;
-            m_left = std::max(length, HEADER_BYTES) - HEAD_BYTES;
-            m_head.clear();
-        }
-    }
-}
-
-uint64_t
-OFMessageCounter::Get(uint8_t type) const
-{
-    auto found = m_counts.find(type);
-    return found == m_counts.end() ? 0 : found->second;
-}
-
-TypeId
-OFSwitch13Port::GetTypeId()
-{
-    static TypeId tid =
-        TypeId("ns3::OFSwitch13Port")
-            .SetParent<Object>()
-            .SetGroupName("OFSwitch13")
-            .AddConstructor<OFSwitch13Port>()
-            .AddAttribute("QueueFactory",
-                          "What makes the queues of the port.",
-                          ObjectFactoryValue(DefaultQueueFactory()),
-                          MakeObjectFactoryAccessor(&OFSwitch13Port::m_queueFactory),
-                          MakeObjectFactoryChecker())
-            .AddAttribute("PortQueue",
-                          "The queues of the port; none on a logical one.",
-                          TypeId::ATTR_GET,
-                          PointerValue(),
-                          MakePointerAccessor(&OFSwitch13Port::m_queue),
-                          MakePointerChecker<OFSwitch13Queue>())
-            .AddTraceSource("SwitchPortRx",
-                            "A frame came in by the port.",
-                            MakeTraceSourceAccessor(&OFSwitch13Port::m_rxTrace),
-                            "ns3::Packet::TracedCallback")
-            .AddTraceSource("SwitchPortTx",
-                            "A frame left by the port.",
-                            MakeTraceSourceAccessor(&OFSwitch13Port::m_txTrace),
-                            "ns3::Packet::TracedCallback");
-    return tid;
-}
-
-OFSwitch13Port::OFSwitch13Port(Ptr<OFSwitch13Device> device, Ptr<NetDevice> port, uint32_t number)
-    : m_device(device),
-      m_port(port),
-      m_number(number)
-{
-    port->SetPromiscReceiveCallback(MakeCallback(&OFSwitch13Port::Receive, this));
-}
-
-void
-OFSwitch13Port::NotifyConstructionCompleted()
-{
-    Object::NotifyConstructionCompleted();
-    Ptr<CsmaNetDevice> csma = DynamicCast<CsmaNetDevice>(m_port);
-    if (csma)
-    {
-        m_queue = m_queueFactory.Create<OFSwitch13Queue>();
-        csma->SetQueue(m_queue);
-    }
-}
-
-void
-OFSwitch13Port::DoDispose()
-{
-    m_queue = nullptr;
-    m_device = nullptr;
-    m_port = nullptr;
-    Object::DoDispose();
-}
-
-Ptr<NetDevice>
-OFSwitch13Port::GetPortDevice() const
-{
-    return m_port;
-}
-
-uint32_t
-OFSwitch13Port::GetPortNo() const
-{
-    return m_number;
-}
-
-bool
-OFSwitch13Port::Receive(Ptr<NetDevice>,
-                        Ptr<const Packet> packet,
-                        uint16_t protocol,
-                        const Address& from,
-                        const Address& to,
-                        NetDevice::PacketType)
-{
-    Ptr<Packet> frame = packet->Copy();
-    EthernetHeader header(false);
-    header.SetSource(Mac48Address::ConvertFrom(from));
-    header.SetDestination(Mac48Address::ConvertFrom(to));
-    header.SetLengthType(protocol);
-    frame->AddHeader(header);
-    m_rxTrace(frame);
-    m_device->ReceiveFromSwitchPort(frame, m_number);
-    return true;
-}
-
-bool
-OFSwitch13Port::Send(const uint8_t* frame, size_t length, uint32_t queue)
-{
-    if (length < ETHERNET_BYTES)
-    {
-        return false;
-    }
-    Mac48Address to;
-    Mac48Address from;
-    to.CopyFrom(frame);
-    from.CopyFrom(frame + 6);
-    uint16_t type = frame[12] << 8 | frame[13];
-    if (type < MIN_TYPE)
-    {
-        NS_LOG_WARN("an 802.3 frame without a type is not sent");
-        return false;
-    }
-    Ptr<Packet> packet = Create<Packet>(frame + ETHERNET_BYTES, length - ETHERNET_BYTES);
-    packet->AddPacketTag(QueueTag(queue));
-    if (!m_txTrace.IsEmpty())
-    {
-        m_txTrace(Create<Packet>(frame, length));
-    }
-    return m_port->SendFrom(packet, from, to, type);
-}
 
 TypeId
 OFSwitch13Device::GetTypeId()
@@ -286,9 +122,9 @@ OFSwitch13Device::GetTypeId()
                           MakeTimeAccessor(&Self::m_timeout),
                           MakeTimeChecker(MilliSeconds(1), Seconds(1)))
             .AddTraceSource("CpuLoad",
-                            "Part of the CPU that was used before the last refill.",
+                            "Bits a second that the CPU processed before the last refill.",
                             MakeTraceSourceAccessor(&Self::m_cpuLoad),
-                            "ns3::TracedValueCallback::Double")
+                            "ns3::TracedValueCallback::DataRate")
             .AddTraceSource("SumFlowEntries",
                             "Entries of all tables.",
                             MakeTraceSourceAccessor(&Self::m_flowEntries),
@@ -371,8 +207,7 @@ OFSwitch13Device::DoDispose()
     bofuss_switch_free(&m_switch);
     for (Channel& channel : m_channels)
     {
-        channel.socket->SetRecvCallback(MakeNullCallback<void, Ptr<Socket>>());
-        channel.socket->SetSendCallback(MakeNullCallback<void, Ptr<Socket>, uint32_t>());
+        channel.handler->Dispose();
     }
     m_channels.clear();
     for (Ptr<OFSwitch13Port>& port : m_ports)
@@ -420,28 +255,40 @@ OFSwitch13Device::GetSumFlowEntries() const
     return m_flowEntries;
 }
 
-uint32_t
-OFSwitch13Device::GetGroupEntries() const
+Time
+OFSwitch13Device::GetPipelineDelay() const
 {
-    return m_groupEntries;
+    return m_pipelineDelay;
 }
 
-uint32_t
-OFSwitch13Device::GetMeterEntries() const
+Time
+OFSwitch13Device::GetDatapathTimeout() const
 {
-    return m_meterEntries;
+    return m_timeout;
 }
 
-double
+DataRate
+OFSwitch13Device::GetCpuCapacity() const
+{
+    return m_cpuCapacity;
+}
+
+DataRate
 OFSwitch13Device::GetCpuLoad() const
 {
     return m_cpuLoad;
 }
 
-Time
-OFSwitch13Device::GetPipelineDelay() const
+double
+OFSwitch13Device::GetCpuUsage() const
 {
-    return m_pipelineDelay;
+    return Part(GetCpuLoad().GetBitRate(), m_cpuCapacity.GetBitRate());
+}
+
+uint32_t
+OFSwitch13Device::GetNPipelineTables() const
+{
+    return m_pipelineTables;
 }
 
 uint32_t
@@ -453,9 +300,27 @@ OFSwitch13Device::GetFlowTableEntries(uint8_t table) const
 }
 
 uint32_t
-OFSwitch13Device::GetFlowTableSize() const
+OFSwitch13Device::GetFlowTableSize(uint8_t table) const
+{
+    return table < m_pipelineTables ? m_flowTableSize : 0;
+}
+
+uint32_t
+OFSwitch13Device::GetDftFlowTableSize() const
 {
     return m_flowTableSize;
+}
+
+double
+OFSwitch13Device::GetFlowTableUsage(uint8_t table) const
+{
+    return Part(GetFlowTableEntries(table), GetFlowTableSize(table));
+}
+
+uint32_t
+OFSwitch13Device::GetGroupTableEntries() const
+{
+    return GetUsage().groups;
 }
 
 uint32_t
@@ -464,22 +329,59 @@ OFSwitch13Device::GetGroupTableSize() const
     return m_groupTableSize;
 }
 
+double
+OFSwitch13Device::GetGroupTableUsage() const
+{
+    return Part(GetGroupTableEntries(), m_groupTableSize);
+}
+
+uint32_t
+OFSwitch13Device::GetMeterTableEntries() const
+{
+    return GetUsage().meters;
+}
+
 uint32_t
 OFSwitch13Device::GetMeterTableSize() const
 {
     return m_meterTableSize;
 }
 
-uint32_t
-OFSwitch13Device::GetNPipelineTables() const
+double
+OFSwitch13Device::GetMeterTableUsage() const
 {
-    return m_pipelineTables;
+    return Part(GetMeterTableEntries(), m_meterTableSize);
 }
 
-DataRate
-OFSwitch13Device::GetCpuCapacity() const
+uint32_t
+OFSwitch13Device::GetBufferEntries() const
 {
-    return m_cpuCapacity;
+    uint32_t entries = 0;
+    for (const Channel& channel : m_channels)
+    {
+        for (const auto& [id, since] : channel.held)
+        {
+            entries += Simulator::Now() - since <= HOLD;
+        }
+    }
+    return entries;
+}
+
+uint32_t
+OFSwitch13Device::GetBufferSize() const
+{
+    uint32_t size = 0;
+    for (const Channel& channel : m_channels)
+    {
+        size += channel.maxHeld;
+    }
+    return size;
+}
+
+double
+OFSwitch13Device::GetBufferUsage() const
+{
+    return Part(GetBufferEntries(), GetBufferSize());
 }
 
 uint64_t
@@ -488,7 +390,7 @@ OFSwitch13Device::GetPacketInCounter() const
     uint64_t sum = 0;
     for (const Channel& channel : m_channels)
     {
-        sum += channel.toController.Get(PACKET_IN);
+        sum += channel.toController.Get(OF_PACKET_IN);
     }
     return sum;
 }
@@ -507,25 +409,25 @@ OFSwitch13Device::CountFromControllers(uint8_t type) const
 uint64_t
 OFSwitch13Device::GetPacketOutCounter() const
 {
-    return CountFromControllers(PACKET_OUT);
+    return CountFromControllers(OF_PACKET_OUT);
 }
 
 uint64_t
 OFSwitch13Device::GetFlowModCounter() const
 {
-    return CountFromControllers(FLOW_MOD);
+    return CountFromControllers(OF_FLOW_MOD);
 }
 
 uint64_t
 OFSwitch13Device::GetGroupModCounter() const
 {
-    return CountFromControllers(GROUP_MOD);
+    return CountFromControllers(OF_GROUP_MOD);
 }
 
 uint64_t
 OFSwitch13Device::GetMeterModCounter() const
 {
-    return CountFromControllers(METER_MOD);
+    return CountFromControllers(OF_METER_MOD);
 }
 
 bofuss_usage
@@ -579,6 +481,7 @@ OFSwitch13Device::AddSwitchPort(Ptr<NetDevice> device)
     Mac48Address::ConvertFrom(device->GetAddress()).CopyTo(address);
     std::string name = "port" + std::to_string(number);
     bofuss_port_add(m_switch, Now(), number, name.c_str(), address, kbps);
+    NS_LOG_INFO("switch " << m_dpId << " has port " << number);
     Ptr<OFSwitch13Port> port = CreateObject<OFSwitch13Port>(Ptr<OFSwitch13Device>(this), device, number);
     m_ports.push_back(port);
     return port;
@@ -596,11 +499,13 @@ OFSwitch13Device::ReceiveFromSwitchPort(Ptr<Packet> packet, uint32_t port, uint6
     uint64_t bits = 8 * static_cast<uint64_t>(packet->GetSize());
     if (bits > m_cpuTokens)
     {
+        NS_LOG_DEBUG("switch " << m_dpId << ": the CPU has no time for a packet of port " << port);
         m_overloadDrop(packet);
         return;
     }
     m_cpuTokens -= bits;
     m_cpuUsed += bits;
+    NS_LOG_DEBUG("switch " << m_dpId << ": " << packet->GetSize() << " bytes from port " << port);
     m_pipelinePacket(packet);
     Simulator::Schedule(m_pipelineDelay, &OFSwitch13Device::Pipeline, this, packet, port);
 }
@@ -672,7 +577,7 @@ OFSwitch13Device::Refill()
 {
     double seconds = m_timeout.GetSeconds();
     double refill = m_cpuCapacity.GetBitRate() * seconds;
-    m_cpuLoad = m_cpuUsed / refill;
+    m_cpuLoad = DataRate(std::round(m_cpuUsed / seconds));
     m_cpuUsed = 0;
     m_cpuTokens = std::min<uint64_t>(m_cpuTokens + refill, m_cpuCapacity.GetBitRate());
     m_datapathTimeout(this);
@@ -732,9 +637,10 @@ OFSwitch13Device::SendBytes(void* user, uint64_t connection, const uint8_t* byte
     {
         if (channel.connection == connection)
         {
-            channel.toController.Add(bytes, n);
-            channel.unsent.insert(channel.unsent.end(), bytes, bytes + n);
-            self->Flush(channel);
+            auto see = [&](const OFMessage& head) { self->SeeToController(channel, head); };
+            channel.toController.Add(bytes, n, see);
+            channel.handler->Send(bytes, n);
+            self->TellUnsent(channel);
         }
     }
 }
@@ -748,7 +654,7 @@ OFSwitch13Device::CloseConnection(void* user, uint64_t connection, const char* w
         if (channel.connection == connection)
         {
             channel.connection = 0;
-            channel.socket->Close();
+            channel.handler->GetSocket()->Close();
         }
     }
 }
@@ -759,12 +665,12 @@ OFSwitch13Device::StartControllerConnection(const Address& controller)
     Ptr<Socket> socket = Socket::CreateSocket(GetObject<Node>(), TcpSocketFactory::GetTypeId());
     socket->SetAttribute("SegmentSize", UintegerValue(8900));
     Channel channel;
-    channel.socket = socket;
+    channel.handler = CreateObject<OFSwitch13SocketHandler>(socket);
+    channel.handler->SetSentCallback(MakeCallback(&OFSwitch13Device::Sent, this));
     m_channels.push_back(channel);
     socket->SetConnectCallback(MakeCallback(&OFSwitch13Device::Connected, this),
                                MakeCallback(&OFSwitch13Device::Failed, this));
     socket->SetRecvCallback(MakeCallback(&OFSwitch13Device::Receive, this));
-    socket->SetSendCallback(MakeCallback(&OFSwitch13Device::Writable, this));
     socket->SetCloseCallbacks(MakeCallback(&OFSwitch13Device::Failed, this),
                               MakeCallback(&OFSwitch13Device::Failed, this));
     socket->Bind();
@@ -776,7 +682,7 @@ OFSwitch13Device::Find(Ptr<Socket> socket)
 {
     for (Channel& channel : m_channels)
     {
-        if (channel.socket == socket)
+        if (channel.handler->GetSocket() == socket)
         {
             return &channel;
         }
@@ -799,6 +705,8 @@ OFSwitch13Device::Failed(Ptr<Socket> socket)
     {
         bofuss_disconnect(m_switch, Now(), channel->connection);
         channel->connection = 0;
+        channel->held.clear();
+        channel->maxHeld = 0;
         Settle();
     }
 }
@@ -829,7 +737,8 @@ OFSwitch13Device::Feed(Channel& channel)
         bofuss_feed(m_switch, Now(), channel.connection, unread.data(), unread.size(), &taken);
     if (status == BOFUSS_STATUS_OK)
     {
-        channel.fromController.Add(unread.data(), taken);
+        auto see = [&](const OFMessage& head) { SeeFromController(channel, head); };
+        channel.fromController.Add(unread.data(), taken, see);
         unread.erase(unread.begin(), unread.begin() + taken);
     }
     else if (!channel.connection)
@@ -840,10 +749,10 @@ OFSwitch13Device::Feed(Channel& channel)
 }
 
 void
-OFSwitch13Device::Writable(Ptr<Socket> socket, uint32_t)
+OFSwitch13Device::Sent(Ptr<Socket> socket)
 {
     Channel* channel = Find(socket);
-    Flush(*channel);
+    TellUnsent(*channel);
     if (channel->connection && bofuss_work(m_switch, Now()) == BOFUSS_STATUS_OK)
     {
         Settle();
@@ -855,32 +764,41 @@ OFSwitch13Device::Writable(Ptr<Socket> socket, uint32_t)
 }
 
 void
-OFSwitch13Device::Flush(Channel& channel)
+OFSwitch13Device::TellUnsent(const Channel& channel)
 {
-    SendWaiting(channel.socket, channel.unsent);
     if (channel.connection)
     {
-        bofuss_set_held_bytes(m_switch, channel.connection, channel.unsent.size());
+        bofuss_set_held_bytes(m_switch, channel.connection, channel.handler->GetUnsentBytes());
     }
 }
 
 void
-SendWaiting(Ptr<Socket> socket, std::deque<uint8_t>& unsent)
+OFSwitch13Device::SeeToController(Channel& channel, const OFMessage& head) const
 {
-    while (!unsent.empty())
+    // Where the fields are. Spec: OpenFlow 1.3.5 sections 7.3.1 and 7.4.1.
+    if (head[1] == OF_FEATURES_REPLY && head.size() >= 20)
     {
-        size_t room = std::min<size_t>(socket->GetTxAvailable(), unsent.size());
-        if (!room)
+        channel.maxHeld = OFNumber(head, 16, 4);
+    }
+    if (head[1] == OF_PACKET_IN && head.size() >= 12 && OFNumber(head, 8, 4) != NO_BUFFER)
+    {
+        Time now = Simulator::Now();
+        for (auto it = channel.held.begin(); it != channel.held.end();)
         {
-            return;
+            it = now - it->second > HOLD ? channel.held.erase(it) : std::next(it);
         }
-        std::vector<uint8_t> bytes(unsent.begin(), unsent.begin() + room);
-        int sent = socket->Send(Create<Packet>(bytes.data(), bytes.size()));
-        if (sent <= 0)
-        {
-            return;
-        }
-        unsent.erase(unsent.begin(), unsent.begin() + sent);
+        channel.held[OFNumber(head, 8, 4)] = now;
+    }
+}
+
+void
+OFSwitch13Device::SeeFromController(Channel& channel, const OFMessage& head) const
+{
+    // Where the buffer id is. Spec: OpenFlow 1.3.5 sections 7.3.4.1 and 7.3.7.
+    size_t at = head[1] == OF_FLOW_MOD ? 32 : 8;
+    if ((head[1] == OF_FLOW_MOD || head[1] == OF_PACKET_OUT) && head.size() >= at + 4)
+    {
+        channel.held.erase(OFNumber(head, at, 4));
     }
 }
 

@@ -14,12 +14,14 @@
 #include "ns3/bridge-helper.h"
 #include "ns3/fd-net-device.h"
 #include "ns3/inet-socket-address.h"
+#include "ns3/log.h"
 #include "ns3/simulator.h"
 #include "ns3/uinteger.h"
 
 namespace ns3
 {
 
+NS_LOG_COMPONENT_DEFINE("OFSwitch13ExternalHelper");
 NS_OBJECT_ENSURE_REGISTERED(OFSwitch13ExternalHelper);
 
 namespace
@@ -140,6 +142,7 @@ OFSwitch13ExternalHelper::OpenTap(const std::string& name)
     tap->SetMtu(CHANNEL_MTU);
     tap->SetFileDescriptor(MakeTap(name));
     TakeUp(name, m_address, m_mask, CHANNEL_MTU);
+    NS_LOG_INFO("the controller is awaited at " << m_address << ":" << m_port << " of " << name);
     m_node->AddDevice(tap);
     NetDeviceContainer ports(m_device);
     ports.Add(tap);

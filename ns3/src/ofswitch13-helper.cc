@@ -4,12 +4,10 @@
 #include "ns3/boolean.h"
 #include "ns3/enum.h"
 #include "ns3/global-value.h"
-#include "ns3/inet-socket-address.h"
 #include "ns3/internet-stack-helper.h"
 #include "ns3/log.h"
 #include "ns3/names.h"
 #include "ns3/ofswitch13-stats-calculator.h"
-#include "ns3/simulator.h"
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
 
@@ -18,46 +16,9 @@ namespace ns3
 
 NS_LOG_COMPONENT_DEFINE("OFSwitch13Helper");
 NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Helper);
-NS_OBJECT_ENSURE_REGISTERED(OFSwitch13InternalHelper);
 
 Ipv4AddressHelper OFSwitch13Helper::m_addresses("10.100.150.0", "255.255.255.0", "0.0.0.1");
 Ipv4Mask OFSwitch13Helper::m_mask("255.255.255.0");
-
-OFSwitch13DeviceContainer::Iterator
-OFSwitch13DeviceContainer::Begin() const
-{
-    return m_devices.begin();
-}
-
-OFSwitch13DeviceContainer::Iterator
-OFSwitch13DeviceContainer::End() const
-{
-    return m_devices.end();
-}
-
-uint32_t
-OFSwitch13DeviceContainer::GetN() const
-{
-    return m_devices.size();
-}
-
-Ptr<OFSwitch13Device>
-OFSwitch13DeviceContainer::Get(uint32_t i) const
-{
-    return m_devices.at(i);
-}
-
-void
-OFSwitch13DeviceContainer::Add(Ptr<OFSwitch13Device> device)
-{
-    m_devices.push_back(device);
-}
-
-void
-OFSwitch13DeviceContainer::Add(const OFSwitch13DeviceContainer& other)
-{
-    m_devices.insert(m_devices.end(), other.Begin(), other.End());
-}
 
 TypeId
 OFSwitch13Helper::GetTypeId()
@@ -108,9 +69,9 @@ OFSwitch13Helper::SetChannelDataRate(DataRate rate)
 }
 
 void
-OFSwitch13Helper::SetAddressBase(Ipv4Address network, Ipv4Mask mask)
+OFSwitch13Helper::SetAddressBase(Ipv4Address network, Ipv4Mask mask, Ipv4Address base)
 {
-    m_addresses.SetBase(network, mask);
+    m_addresses.SetBase(network, mask, base);
     m_mask = mask;
 }
 
@@ -185,6 +146,8 @@ OFSwitch13Helper::Connect(const NodeContainer& nodes, bool isCsma)
     m_channelDevices.Add(devices);
     Ipv4InterfaceContainer interfaces = m_addresses.Assign(devices);
     m_addresses.NewNetwork();
+    NS_LOG_INFO("a channel of " << nodes.GetN() << " nodes from address "
+                                << interfaces.GetAddress(0));
     return interfaces;
 }
 
@@ -236,80 +199,6 @@ OFSwitch13Helper::EnableDatapathStats(std::string prefix, bool useNodeNames)
         Ptr<OFSwitch13StatsCalculator> stats = CreateObject<OFSwitch13StatsCalculator>();
         stats->SetAttribute("OutputFilename", StringValue(prefix + "-" + name + ".log"));
         stats->HookSinks(device);
-    }
-}
-
-TypeId
-OFSwitch13InternalHelper::GetTypeId()
-{
-    static TypeId tid = TypeId("ns3::OFSwitch13InternalHelper")
-                            .SetParent<OFSwitch13Helper>()
-                            .SetGroupName("OFSwitch13")
-                            .AddConstructor<OFSwitch13InternalHelper>();
-    return tid;
-}
-
-OFSwitch13InternalHelper::OFSwitch13InternalHelper()
-{
-    UseChecksums();
-}
-
-Ptr<OFSwitch13Controller>
-OFSwitch13InternalHelper::InstallController(Ptr<Node> node, Ptr<OFSwitch13Controller> controller)
-{
-    NS_ABORT_MSG_IF(m_created, "the channels are there already");
-    controller->SetStartTime(Seconds(0));
-    node->AddApplication(controller);
-    m_controllerNodes.Add(node);
-    m_controllers.push_back(controller);
-    return controller;
-}
-
-void
-OFSwitch13InternalHelper::CreateOpenFlowChannels()
-{
-    NS_ABORT_MSG_IF(m_created, "the channels are there already");
-    NS_ABORT_MSG_IF(m_controllers.empty(), "there is no controller");
-    m_created = true;
-    NodeContainer all(m_switchNodes, m_controllerNodes);
-    InstallStack(all);
-    std::vector<std::vector<Address>> addresses(m_switchNodes.GetN());
-    auto address = [this](Ipv4Address host, size_t controller) {
-        UintegerValue port;
-        m_controllers[controller]->GetAttribute("Port", port);
-        return InetSocketAddress(host, port.Get());
-    };
-    if (m_type == SINGLECSMA)
-    {
-        Ipv4InterfaceContainer interfaces = Connect(all, true);
-        for (std::vector<Address>& of : addresses)
-        {
-            for (size_t c = 0; c < m_controllers.size(); c++)
-            {
-                of.push_back(address(interfaces.GetAddress(m_switchNodes.GetN() + c), c));
-            }
-        }
-    }
-    else
-    {
-        for (uint32_t s = 0; s < m_switchNodes.GetN(); s++)
-        {
-            for (size_t c = 0; c < m_controllers.size(); c++)
-            {
-                NodeContainer pair(m_switchNodes.Get(s), m_controllerNodes.Get(c));
-                Ipv4InterfaceContainer interfaces = Connect(pair, m_type == DEDICATEDCSMA);
-                addresses[s].push_back(address(interfaces.GetAddress(1), c));
-            }
-        }
-    }
-    for (uint32_t s = 0; s < m_devices.GetN(); s++)
-    {
-        for (const Address& controller : addresses[s])
-        {
-            Simulator::ScheduleNow(&OFSwitch13Device::StartControllerConnection,
-                                   m_devices.Get(s),
-                                   controller);
-        }
     }
 }
 

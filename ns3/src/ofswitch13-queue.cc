@@ -1,65 +1,24 @@
 // Queues of a port: their packets are in one list, by arrival; each queue has its own limit.
 #include "ns3/ofswitch13-queue.h"
 
-#include "ns3/uinteger.h"
+#include "ns3/log.h"
 
 namespace ns3
 {
 
-NS_OBJECT_ENSURE_REGISTERED(QueueTag);
+NS_LOG_COMPONENT_DEFINE("OFSwitch13Queue");
 NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Queue);
-NS_OBJECT_ENSURE_REGISTERED(OFSwitch13PriorityQueue);
 
-TypeId
-QueueTag::GetTypeId()
+namespace
 {
-    static TypeId tid = TypeId("ns3::QueueTag")
-                            .SetParent<Tag>()
-                            .SetGroupName("OFSwitch13")
-                            .AddConstructor<QueueTag>();
-    return tid;
-}
-
-QueueTag::QueueTag(uint32_t queue)
-    : m_queue(queue)
-{
-}
-
-TypeId
-QueueTag::GetInstanceTypeId() const
-{
-    return GetTypeId();
-}
-
-uint32_t
-QueueTag::GetSerializedSize() const
-{
-    return 4;
-}
-
+// Not in the class, whose base has a log of its own.
 void
-QueueTag::Serialize(TagBuffer i) const
+LogEnqueue(uint32_t queue, uint32_t waiting, bool isFull)
 {
-    i.WriteU32(m_queue);
+    NS_LOG_DEBUG("queue " << queue << " has " << waiting << " packets"
+                          << (isFull ? ", and drops one" : ""));
 }
-
-void
-QueueTag::Deserialize(TagBuffer i)
-{
-    m_queue = i.ReadU32();
-}
-
-void
-QueueTag::Print(std::ostream& os) const
-{
-    os << "queue=" << m_queue;
-}
-
-uint32_t
-QueueTag::GetQueueId() const
-{
-    return m_queue;
-}
+} // namespace
 
 TypeId
 OFSwitch13Queue::GetTypeId()
@@ -139,7 +98,9 @@ bool
 OFSwitch13Queue::Enqueue(Ptr<Packet> packet)
 {
     uint32_t& count = m_counts[QueueOf(packet)];
-    if (count >= m_size.GetValue())
+    bool isFull = count >= m_size.GetValue();
+    LogEnqueue(QueueOf(packet), count, isFull);
+    if (isFull)
     {
         DropBeforeEnqueue(packet);
         return false;
@@ -176,34 +137,6 @@ Ptr<const Packet>
 OFSwitch13Queue::Peek() const
 {
     return IsEmpty() ? nullptr : DoPeek(Next());
-}
-
-TypeId
-OFSwitch13PriorityQueue::GetTypeId()
-{
-    using Self = OFSwitch13PriorityQueue;
-    static TypeId tid =
-        TypeId("ns3::OFSwitch13PriorityQueue")
-            .SetParent<OFSwitch13Queue>()
-            .SetGroupName("OFSwitch13")
-            .AddConstructor<Self>()
-            .AddAttribute("NumQueues",
-                          "How many queues there are.",
-                          UintegerValue(1),
-                          MakeUintegerAccessor(&Self::SetNQueues, &Self::GetNQueues),
-                          MakeUintegerChecker<uint32_t>(1, 1024));
-    return tid;
-}
-
-uint32_t
-OFSwitch13PriorityQueue::NextQueue() const
-{
-    uint32_t queue = 0;
-    while (GetNPackets(queue) == 0)
-    {
-        queue++;
-    }
-    return queue;
 }
 
 } // namespace ns3

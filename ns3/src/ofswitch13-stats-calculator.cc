@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <iomanip>
+#include <iterator>
 
 #include "ns3/boolean.h"
 #include "ns3/double.h"
+#include "ns3/log.h"
 #include "ns3/ofswitch13-device.h"
 #include "ns3/simulator.h"
 #include "ns3/string.h"
@@ -13,16 +15,21 @@
 namespace ns3
 {
 
+NS_LOG_COMPONENT_DEFINE("OFSwitch13StatsCalculator");
 NS_OBJECT_ENSURE_REGISTERED(OFSwitch13StatsCalculator);
 
 namespace
 {
-const int COLUMN = 8;
+const int COLUMN = 7;
+// The time and the load have more digits.
+const int TIME_COLUMN = 8;
+const int LOAD_COLUMN = 12;
 // The columns, as OFSwitch13 names them.
-const char* const COLUMNS[] = {"Time:s",  "Load:kbps", "Load:%",  "Packets", "Dly:us",  "LdDrops",
-                               "MtDrops", "TbDrops",   "FloMods", "MetMods", "GroMods", "PktsIn",
-                               "PktsOut", "SFlows",    "FloAU:%", "NMeters", "MetU:%",  "NGroups",
-                               "GroU:%"};
+const char* const COLUMNS[] = {"TimeSec", "LoaKbps", "LoaUsag", "Packets", "DlyUsec",
+                               "LoaDrop", "MetDrps", "TabDrps", "FloMods", "MetMods",
+                               "GroMods", "PktsIn",  "PktsOut", "FloEntr", "FloUsag",
+                               "MetEntr", "MetUsag", "GroEntr", "GroUsag", "BufPkts",
+                               "BufUsag"};
 
 // A part of a size, in percent.
 uint32_t
@@ -106,20 +113,22 @@ OFSwitch13StatsCalculator::Average(double& average, double value) const
 void
 OFSwitch13StatsCalculator::Timeout(Ptr<const OFSwitch13Device> device)
 {
-    Average(m_cpuLoad, device->GetCpuLoad());
+    Average(m_cpuLoad, device->GetCpuLoad().GetBitRate());
     Average(m_delay, device->GetPipelineDelay().GetDouble());
     Average(m_sumFlows, device->GetSumFlowEntries());
     for (size_t table = 0; table < m_flows.size(); table++)
     {
         Average(m_flows[table], device->GetFlowTableEntries(table));
     }
-    Average(m_groups, device->GetGroupEntries());
-    Average(m_meters, device->GetMeterEntries());
+    Average(m_groups, device->GetGroupTableEntries());
+    Average(m_meters, device->GetMeterTableEntries());
+    Average(m_buffers, device->GetBufferEntries());
 }
 
 void
-OFSwitch13StatsCalculator::PipelinePacket(Ptr<const Packet>)
+OFSwitch13StatsCalculator::PipelinePacket(Ptr<const Packet> packet)
 {
+    m_bits += 8 * static_cast<uint64_t>(packet->GetSize());
     m_packets++;
 }
 
@@ -133,6 +142,7 @@ OFSwitch13StatsCalculator::Counts
 OFSwitch13StatsCalculator::Count() const
 {
     Counts counts;
+    counts.bits = m_bits;
     counts.packets = m_packets;
     counts.overloadDrops = m_overloadDrops;
     counts.meterDrops = m_device->GetMeterDropCounter();
@@ -148,13 +158,16 @@ OFSwitch13StatsCalculator::Count() const
 void
 OFSwitch13StatsCalculator::WriteHead()
 {
-    for (const char* column : COLUMNS)
+    for (size_t i = 0; i < std::size(COLUMNS); i++)
     {
-        m_file << std::setw(COLUMN + 2) << column;
+        int width = i == 0 ? TIME_COLUMN : i == 1 ? LOAD_COLUMN : COLUMN;
+        m_file << ' ' << std::setw(width) << COLUMNS[i];
     }
-    if (m_details)
+    for (size_t table = 0; m_details && table < m_flows.size(); table++)
     {
-        m_file << "  [NFlows:FloU:%|...]";
+        std::string name = "T" + std::to_string(table);
+        m_file << ' ' << std::setw(COLUMN) << name + "Entr" << ' ' << std::setw(COLUMN)
+               << name + "Usag";
     }
     m_file << std::endl;
 }
@@ -163,13 +176,14 @@ void
 OFSwitch13StatsCalculator::WriteRow()
 {
     Counts now = Count();
-    auto put = [this](auto value) { m_file << ' ' << std::setw(COLUMN + 1) << value; };
+    auto put = [this](auto value) { m_file << ' ' << std::setw(COLUMN) << value; };
+    double load = (now.bits - m_before.bits) / m_interval.GetSeconds();
     m_file << std::fixed << std::setprecision(3);
-    put(Simulator::Now().GetSeconds());
-    put(GetEwmaCpuLoad().GetBitRate() / 1000.0);
-    put(GetAvgCpuUsage());
+    m_file << ' ' << std::setw(TIME_COLUMN) << Simulator::Now().GetSeconds() << ' '
+           << std::setw(LOAD_COLUMN) << load / 1000;
+    put(Usage(load, m_device->GetCpuCapacity().GetBitRate()));
     put(now.packets - m_before.packets);
-    put(m_delay / NanoSeconds(1000).GetDouble());
+    put(GetEwmaPipelineDelay().GetMicroSeconds());
     put(now.overloadDrops - m_before.overloadDrops);
     put(now.meterDrops - m_before.meterDrops);
     put(now.tableDrops - m_before.tableDrops);
@@ -184,17 +198,15 @@ OFSwitch13StatsCalculator::WriteRow()
     put(GetAvgMeterTableUsage());
     put(GetEwmaGroupTableEntries());
     put(GetAvgGroupTableUsage());
-    if (m_details)
+    put(GetEwmaBufferEntries());
+    put(GetAvgBufferUsage());
+    for (size_t table = 0; m_details && table < m_flows.size(); table++)
     {
-        m_file << "  [";
-        for (size_t table = 0; table < m_flows.size(); table++)
-        {
-            m_file << (table ? "|" : "") << GetEwmaFlowTableEntries(table) << ":"
-                   << GetAvgFlowTableUsage(table);
-        }
-        m_file << "]";
+        put(GetEwmaFlowTableEntries(table));
+        put(GetAvgFlowTableUsage(table));
     }
     m_file << std::endl;
+    NS_LOG_DEBUG("a row of " << m_name);
     m_before = now;
     m_rowEvent = Simulator::Schedule(m_interval, &OFSwitch13StatsCalculator::WriteRow, this);
 }
@@ -202,7 +214,7 @@ OFSwitch13StatsCalculator::WriteRow()
 DataRate
 OFSwitch13StatsCalculator::GetEwmaCpuLoad() const
 {
-    return DataRate(std::round(m_cpuLoad * m_device->GetCpuCapacity().GetBitRate()));
+    return DataRate(std::round(m_cpuLoad));
 }
 
 Time
@@ -236,26 +248,38 @@ OFSwitch13StatsCalculator::GetEwmaMeterTableEntries() const
 }
 
 uint32_t
+OFSwitch13StatsCalculator::GetEwmaBufferEntries() const
+{
+    return std::round(m_buffers);
+}
+
+uint32_t
+OFSwitch13StatsCalculator::GetAvgBufferUsage() const
+{
+    return Usage(m_buffers, m_device->GetBufferSize());
+}
+
+uint32_t
 OFSwitch13StatsCalculator::GetAvgCpuUsage() const
 {
-    return Usage(m_cpuLoad, 1);
+    return Usage(m_cpuLoad, m_device->GetCpuCapacity().GetBitRate());
 }
 
 uint32_t
 OFSwitch13StatsCalculator::GetAvgFlowTableUsage(uint8_t table) const
 {
-    return Usage(m_flows.at(table), m_device->GetFlowTableSize());
+    return Usage(m_flows.at(table), m_device->GetFlowTableSize(table));
 }
 
 uint32_t
 OFSwitch13StatsCalculator::GetAvgActFlowTableUsage() const
 {
-    uint32_t active = 0;
+    double size = 0;
     for (size_t table = 0; table < m_flows.size(); table++)
     {
-        active += m_device->GetFlowTableEntries(table) > 0;
+        size += m_device->GetFlowTableEntries(table) ? m_device->GetFlowTableSize(table) : 0;
     }
-    return Usage(m_sumFlows, static_cast<double>(active) * m_device->GetFlowTableSize());
+    return Usage(m_sumFlows, size);
 }
 
 uint32_t

@@ -1,24 +1,22 @@
-// A controller of ns-3, an application; and the one that learns addresses, the default.
+// A controller of ns-3, an application.
 #ifndef OFSWITCH13_CONTROLLER_H
 #define OFSWITCH13_CONTROLLER_H
 
 #include <bofuss.h>
 
-#include <deque>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "ns3/application.h"
-#include "ns3/mac48-address.h"
+#include "ns3/ipv4-address.h"
+#include "ns3/ofswitch13-interface.h"
+#include "ns3/ofswitch13-socket-handler.h"
 #include "ns3/simple-ref-count.h"
 #include "ns3/socket.h"
 
 namespace ns3
 {
-
-// A whole message as bytes; bofuss_message_text of libbofuss says what it is.
-using OFMessage = std::vector<uint8_t>;
 
 class OFSwitch13Controller : public Application
 {
@@ -29,14 +27,15 @@ class OFSwitch13Controller : public Application
       public:
         uint64_t GetDpId() const;
         Address GetAddress() const;
+        // Of the switch's end of the connection.
+        Ipv4Address GetIpv4() const;
+        uint16_t GetPort() const;
 
       private:
         friend class OFSwitch13Controller;
         uint64_t m_dpId{0};
         Address m_address;
-        Ptr<Socket> m_socket;
-        std::vector<uint8_t> m_received;
-        std::deque<uint8_t> m_unsent;
+        Ptr<OFSwitch13SocketHandler> m_handler;
         bool m_ready{false};
     };
 
@@ -48,6 +47,8 @@ class OFSwitch13Controller : public Application
     // that is not done. Returns 0, or 1 for a command that is wrong; the reason is logged.
     int DpctlExecute(uint64_t dpId, const std::string& text);
     int DpctlExecute(Ptr<const RemoteSwitch> swtch, const std::string& text);
+    // The same: DpctlExecute waits as well.
+    int DpctlSchedule(uint64_t dpId, const std::string& text);
 
   protected:
     void DoDispose() override;
@@ -74,9 +75,9 @@ class OFSwitch13Controller : public Application
     virtual void HandleBarrierReply(const OFMessage& message,
                                     Ptr<const RemoteSwitch> swtch,
                                     uint32_t xid);
-    virtual void HandleQueueReply(const OFMessage& message,
-                                  Ptr<const RemoteSwitch> swtch,
-                                  uint32_t xid);
+    virtual void HandleQueueGetConfigReply(const OFMessage& message,
+                                           Ptr<const RemoteSwitch> swtch,
+                                           uint32_t xid);
     virtual void HandleRoleReply(const OFMessage& message,
                                  Ptr<const RemoteSwitch> swtch,
                                  uint32_t xid);
@@ -85,7 +86,8 @@ class OFSwitch13Controller : public Application
                                   uint32_t xid);
 
     void SendToSwitch(Ptr<const RemoteSwitch> swtch, const OFMessage& message);
-    void SendEchoRequest(Ptr<const RemoteSwitch> swtch, const std::vector<uint8_t>& payload = {});
+    // The payload is zeros.
+    void SendEchoRequest(Ptr<const RemoteSwitch> swtch, size_t payloadSize = 0);
     void SendBarrierRequest(Ptr<const RemoteSwitch> swtch);
     Ptr<const RemoteSwitch> GetRemoteSwitch(uint64_t dpId) const;
     uint32_t GetNextXid();
@@ -97,33 +99,16 @@ class OFSwitch13Controller : public Application
   private:
     bool Accept(Ptr<Socket> socket, const Address& from);
     void Accepted(Ptr<Socket> socket, const Address& from);
-    void Receive(Ptr<Socket> socket);
+    void Receive(Ptr<Packet> packet, Address from);
     void Closed(Ptr<Socket> socket);
-    void Writable(Ptr<Socket> socket, uint32_t space);
     void Handle(Ptr<RemoteSwitch> swtch, const OFMessage& message);
-    Ptr<RemoteSwitch> Find(Ptr<Socket> socket) const;
+    Ptr<RemoteSwitch> Find(const Address& address) const;
 
     uint16_t m_port{6653};
     uint32_t m_xid{1};
     Ptr<Socket> m_server;
     std::vector<Ptr<RemoteSwitch>> m_switches;
     std::multimap<uint64_t, std::string> m_waiting;
-};
-
-// Learns where addresses are, and sends what it knows by entries of their own.
-class OFSwitch13LearningController : public OFSwitch13Controller
-{
-  public:
-    static TypeId GetTypeId();
-
-  protected:
-    void HandshakeSuccessful(Ptr<const RemoteSwitch> swtch) override;
-    void HandlePacketIn(const bofuss_packet_in& message,
-                        Ptr<const RemoteSwitch> swtch,
-                        uint32_t xid) override;
-
-  private:
-    std::map<uint64_t, std::map<Mac48Address, uint32_t>> m_learned;
 };
 
 } // namespace ns3

@@ -4,17 +4,16 @@
 
 #include <bofuss.h>
 
-#include <deque>
 #include <map>
 #include <vector>
 
-#include "ns3/csma-net-device.h"
 #include "ns3/data-rate.h"
 #include "ns3/node.h"
 #include "ns3/nstime.h"
-#include "ns3/object-factory.h"
 #include "ns3/object.h"
-#include "ns3/ofswitch13-queue.h"
+#include "ns3/ofswitch13-interface.h"
+#include "ns3/ofswitch13-port.h"
+#include "ns3/ofswitch13-socket-handler.h"
 #include "ns3/packet.h"
 #include "ns3/socket.h"
 #include "ns3/traced-callback.h"
@@ -22,58 +21,6 @@
 
 namespace ns3
 {
-
-class OFSwitch13Device;
-
-// Counts the messages of a stream by their type, however it is cut.
-class OFMessageCounter
-{
-  public:
-    void Add(const uint8_t* bytes, size_t n);
-    uint64_t Get(uint8_t type) const;
-
-  private:
-    // Version, type and length, the first bytes of a message.
-    std::vector<uint8_t> m_head;
-    // Bytes until the next message.
-    size_t m_left{0};
-    std::map<uint8_t, uint64_t> m_counts;
-};
-
-// A port: a CSMA device (physical), or a virtual one (logical). Frames come through the device's
-// promiscuous callback, without the Ethernet header, and leave by SendFrom.
-class OFSwitch13Port : public Object
-{
-  public:
-    static TypeId GetTypeId();
-    OFSwitch13Port() = default;
-    OFSwitch13Port(Ptr<OFSwitch13Device> device, Ptr<NetDevice> port, uint32_t number);
-    Ptr<NetDevice> GetPortDevice() const;
-    uint32_t GetPortNo() const;
-    // Sends a frame, header included, by a queue of the port. False if the device refuses it.
-    bool Send(const uint8_t* frame, size_t length, uint32_t queue = 0);
-
-  protected:
-    void DoDispose() override;
-    void NotifyConstructionCompleted() override;
-
-  private:
-    bool Receive(Ptr<NetDevice> device,
-                 Ptr<const Packet> packet,
-                 uint16_t protocol,
-                 const Address& from,
-                 const Address& to,
-                 NetDevice::PacketType type);
-
-    Ptr<OFSwitch13Device> m_device;
-    Ptr<NetDevice> m_port;
-    uint32_t m_number{0};
-    ObjectFactory m_queueFactory;
-    // Of a CSMA device; a virtual one sends at once.
-    Ptr<OFSwitch13Queue> m_queue;
-    TracedCallback<Ptr<const Packet>> m_rxTrace;
-    TracedCallback<Ptr<const Packet>> m_txTrace;
-};
 
 class OFSwitch13Device : public Object
 {
@@ -89,17 +36,31 @@ class OFSwitch13Device : public Object
     uint32_t GetNSwitchPorts() const;
     uint32_t GetNControllers() const;
     uint32_t GetSumFlowEntries() const;
-    uint32_t GetGroupEntries() const;
-    uint32_t GetMeterEntries() const;
-    double GetCpuLoad() const;
     Time GetPipelineDelay() const;
-    // The entries of a table, and the most that each table has.
-    uint32_t GetFlowTableEntries(uint8_t table) const;
-    uint32_t GetFlowTableSize() const;
-    uint32_t GetGroupTableSize() const;
-    uint32_t GetMeterTableSize() const;
-    uint32_t GetNPipelineTables() const;
+    // The time between two refills of the CPU.
+    Time GetDatapathTimeout() const;
+    // What the CPU processed between the last two refills, and its part of the capacity, from 0.
+    // The bucket holds what one second brings, so that a burst takes more than 1.
     DataRate GetCpuCapacity() const;
+    DataRate GetCpuLoad() const;
+    double GetCpuUsage() const;
+    // The entries of a table, the most that it has, and their ratio: from 0 to 1. A table that is
+    // not there has none and may have none.
+    uint32_t GetNPipelineTables() const;
+    uint32_t GetFlowTableEntries(uint8_t table) const;
+    uint32_t GetFlowTableSize(uint8_t table) const;
+    uint32_t GetDftFlowTableSize() const;
+    double GetFlowTableUsage(uint8_t table) const;
+    uint32_t GetGroupTableEntries() const;
+    uint32_t GetGroupTableSize() const;
+    double GetGroupTableUsage() const;
+    uint32_t GetMeterTableEntries() const;
+    uint32_t GetMeterTableSize() const;
+    double GetMeterTableUsage() const;
+    // Packets that the switch holds for its controllers, and the most that it told them it holds.
+    uint32_t GetBufferEntries() const;
+    uint32_t GetBufferSize() const;
+    double GetBufferUsage() const;
     // Messages to all controllers, and from them.
     uint64_t GetPacketInCounter() const;
     uint64_t GetPacketOutCounter() const;
@@ -130,12 +91,14 @@ class OFSwitch13Device : public Object
     // A controller's connection: what it does not take yet waits here.
     struct Channel
     {
-        Ptr<Socket> socket;
+        Ptr<OFSwitch13SocketHandler> handler;
         uint64_t connection{0};
-        std::deque<uint8_t> unsent;
         std::vector<uint8_t> unread;
         OFMessageCounter toController;
         OFMessageCounter fromController;
+        // The packets that are held for it, and since when; the most of them.
+        std::map<uint32_t, Time> held;
+        uint32_t maxHeld{0};
     };
 
     static void Transmit(void* user, uint32_t port, uint32_t queue, const uint8_t* frame, size_t n);
@@ -155,8 +118,12 @@ class OFSwitch13Device : public Object
     void Connected(Ptr<Socket> socket);
     void Failed(Ptr<Socket> socket);
     void Receive(Ptr<Socket> socket);
-    void Writable(Ptr<Socket> socket, uint32_t space);
-    void Flush(Channel& channel);
+    void Sent(Ptr<Socket> socket);
+    // Tells the switch how many bytes wait for the socket.
+    void TellUnsent(const Channel& channel);
+    // Follows the packets that are held, by the messages to and from the controller.
+    void SeeToController(Channel& channel, const OFMessage& head) const;
+    void SeeFromController(Channel& channel, const OFMessage& head) const;
     void Feed(Channel& channel);
     Channel* Find(Ptr<Socket> socket);
     bofuss_usage GetUsage() const;
@@ -178,7 +145,7 @@ class OFSwitch13Device : public Object
     std::vector<Channel> m_channels;
     EventId m_refillEvent;
     EventId m_tickEvent;
-    TracedValue<double> m_cpuLoad;
+    TracedValue<DataRate> m_cpuLoad;
     TracedValue<uint32_t> m_flowEntries;
     TracedValue<uint32_t> m_groupEntries;
     TracedValue<uint32_t> m_meterEntries;
@@ -189,9 +156,6 @@ class OFSwitch13Device : public Object
     TracedCallback<Ptr<const Packet>> m_pipelinePacket;
     TracedCallback<Ptr<const OFSwitch13Device>> m_datapathTimeout;
 };
-
-// Sends from the front of `unsent` what the socket takes now, and leaves the rest there.
-void SendWaiting(Ptr<Socket> socket, std::deque<uint8_t>& unsent);
 
 } // namespace ns3
 

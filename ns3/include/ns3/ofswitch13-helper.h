@@ -12,26 +12,12 @@
 #include "ns3/node-container.h"
 #include "ns3/object-factory.h"
 #include "ns3/ofswitch13-controller.h"
+#include "ns3/ofswitch13-device-container.h"
 #include "ns3/ofswitch13-device.h"
 #include "ns3/point-to-point-helper.h"
 
 namespace ns3
 {
-
-class OFSwitch13DeviceContainer
-{
-  public:
-    using Iterator = std::vector<Ptr<OFSwitch13Device>>::const_iterator;
-    Iterator Begin() const;
-    Iterator End() const;
-    uint32_t GetN() const;
-    Ptr<OFSwitch13Device> Get(uint32_t i) const;
-    void Add(Ptr<OFSwitch13Device> device);
-    void Add(const OFSwitch13DeviceContainer& other);
-
-  private:
-    std::vector<Ptr<OFSwitch13Device>> m_devices;
-};
 
 class OFSwitch13Helper : public Object
 {
@@ -48,7 +34,8 @@ class OFSwitch13Helper : public Object
     void SetDeviceAttribute(std::string name, const AttributeValue& value);
     void SetChannelType(ChannelType type);
     void SetChannelDataRate(DataRate rate);
-    static void SetAddressBase(Ipv4Address network, Ipv4Mask mask);
+    // The first address is that of the network and the base.
+    static void SetAddressBase(Ipv4Address network, Ipv4Mask mask, Ipv4Address base = "0.0.0.1");
     Ptr<OFSwitch13Device> InstallSwitch(Ptr<Node> node);
     Ptr<OFSwitch13Device> InstallSwitch(Ptr<Node> node, NetDeviceContainer& ports);
     OFSwitch13DeviceContainer InstallSwitch(NodeContainer& nodes);
@@ -83,22 +70,6 @@ class OFSwitch13Helper : public Object
     bool m_created{false};
     static Ipv4AddressHelper m_addresses;
     static Ipv4Mask m_mask;
-};
-
-// Controllers in the simulation; each switch is connected to all of this helper.
-class OFSwitch13InternalHelper : public OFSwitch13Helper
-{
-  public:
-    static TypeId GetTypeId();
-    OFSwitch13InternalHelper();
-    Ptr<OFSwitch13Controller> InstallController(
-        Ptr<Node> node,
-        Ptr<OFSwitch13Controller> controller = CreateObject<OFSwitch13LearningController>());
-    void CreateOpenFlowChannels() override;
-
-  private:
-    NodeContainer m_controllerNodes;
-    std::vector<Ptr<OFSwitch13Controller>> m_controllers;
 };
 
 } // namespace ns3

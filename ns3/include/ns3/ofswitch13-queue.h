@@ -6,28 +6,11 @@
 
 #include "ns3/packet.h"
 #include "ns3/queue-size.h"
+#include "ns3/queue-tag.h"
 #include "ns3/queue.h"
-#include "ns3/tag.h"
 
 namespace ns3
 {
-
-// The queue that an action has set for a packet.
-class QueueTag : public Tag
-{
-  public:
-    static TypeId GetTypeId();
-    explicit QueueTag(uint32_t queue = 0);
-    TypeId GetInstanceTypeId() const override;
-    uint32_t GetSerializedSize() const override;
-    void Serialize(TagBuffer i) const override;
-    void Deserialize(TagBuffer i) override;
-    void Print(std::ostream& os) const override;
-    uint32_t GetQueueId() const;
-
-  private:
-    uint32_t m_queue;
-};
 
 // The queues of a port, as one queue of its device. A packet for a queue that is not there waits in
 // queue 0. Derived classes say whose turn it is.
@@ -61,16 +44,6 @@ class OFSwitch13Queue : public Queue<Packet>
     QueueSize m_size{"100p"};
     // The packets of each queue.
     std::vector<uint32_t> m_counts{0};
-};
-
-// Queue 0 first, then queue 1, and so on.
-class OFSwitch13PriorityQueue : public OFSwitch13Queue
-{
-  public:
-    static TypeId GetTypeId();
-
-  protected:
-    uint32_t NextQueue() const override;
 };
 
 } // namespace ns3

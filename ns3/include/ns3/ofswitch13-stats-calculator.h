@@ -10,12 +10,11 @@
 #include "ns3/event-id.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
+#include "ns3/ofswitch13-device.h"
 #include "ns3/packet.h"
 
 namespace ns3
 {
-
-class OFSwitch13Device;
 
 // Averages are exponentially weighted: each DatapathTimeout of the device brings a new value. Usages
 // are in percent of a size. A row of the file has the averages, and counts since the row before.
@@ -33,6 +32,8 @@ class OFSwitch13StatsCalculator : public Object
     uint32_t GetEwmaFlowTableEntries(uint8_t table) const;
     uint32_t GetEwmaGroupTableEntries() const;
     uint32_t GetEwmaMeterTableEntries() const;
+    uint32_t GetEwmaBufferEntries() const;
+    uint32_t GetAvgBufferUsage() const;
     uint32_t GetAvgCpuUsage() const;
     uint32_t GetAvgFlowTableUsage(uint8_t table) const;
     // Of those tables that have entries.
@@ -47,6 +48,7 @@ class OFSwitch13StatsCalculator : public Object
     // What is counted since the device was made.
     struct Counts
     {
+        uint64_t bits{0};
         uint64_t packets{0};
         uint64_t overloadDrops{0};
         uint64_t meterDrops{0};
@@ -74,6 +76,7 @@ class OFSwitch13StatsCalculator : public Object
     OFSwitch13Device* m_device{nullptr};
     std::ofstream m_file;
     EventId m_rowEvent;
+    uint64_t m_bits{0};
     uint64_t m_packets{0};
     uint64_t m_overloadDrops{0};
     Counts m_before;
@@ -83,6 +86,7 @@ class OFSwitch13StatsCalculator : public Object
     std::vector<double> m_flows;
     double m_groups{0};
     double m_meters{0};
+    double m_buffers{0};
 };
 
 } // namespace ns3

@@ -1,0 +1,165 @@
+// A port: packets of a device become frames, and frames packets.
+#include "ns3/ofswitch13-port.h"
+
+#include "ns3/csma-net-device.h"
+#include "ns3/ethernet-header.h"
+#include "ns3/log.h"
+#include "ns3/ofswitch13-device.h"
+#include "ns3/ofswitch13-priority-queue.h"
+#include "ns3/pointer.h"
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("OFSwitch13Port");
+NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Port);
+
+namespace
+{
+// Bytes of an Ethernet header.
+const uint32_t ETHERNET_BYTES = 14;
+// Types below are lengths of 802.3 frames.
+const uint16_t MIN_TYPE = 1536;
+
+ObjectFactory
+DefaultQueueFactory()
+{
+    ObjectFactory factory;
+    // By the function and not by the name, which may not be registered yet.
+    factory.SetTypeId(OFSwitch13PriorityQueue::GetTypeId());
+    return factory;
+}
+
+} // namespace
+
+TypeId
+OFSwitch13Port::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::OFSwitch13Port")
+            .SetParent<Object>()
+            .SetGroupName("OFSwitch13")
+            .AddConstructor<OFSwitch13Port>()
+            .AddAttribute("QueueFactory",
+                          "What makes the queues of the port.",
+                          ObjectFactoryValue(DefaultQueueFactory()),
+                          MakeObjectFactoryAccessor(&OFSwitch13Port::m_queueFactory),
+                          MakeObjectFactoryChecker())
+            .AddAttribute("PortQueue",
+                          "The queues of the port; none on a logical one.",
+                          TypeId::ATTR_GET,
+                          PointerValue(),
+                          MakePointerAccessor(&OFSwitch13Port::m_queue),
+                          MakePointerChecker<OFSwitch13Queue>())
+            .AddTraceSource("SwitchPortRx",
+                            "A frame came in by the port.",
+                            MakeTraceSourceAccessor(&OFSwitch13Port::m_rxTrace),
+                            "ns3::Packet::TracedCallback")
+            .AddTraceSource("SwitchPortTx",
+                            "A frame left by the port.",
+                            MakeTraceSourceAccessor(&OFSwitch13Port::m_txTrace),
+                            "ns3::Packet::TracedCallback");
+    return tid;
+}
+
+OFSwitch13Port::OFSwitch13Port(Ptr<OFSwitch13Device> device, Ptr<NetDevice> port, uint32_t number)
+    : m_device(device),
+      m_port(port),
+      m_number(number)
+{
+    port->SetPromiscReceiveCallback(MakeCallback(&OFSwitch13Port::Receive, this));
+}
+
+void
+OFSwitch13Port::NotifyConstructionCompleted()
+{
+    Object::NotifyConstructionCompleted();
+    Ptr<CsmaNetDevice> csma = DynamicCast<CsmaNetDevice>(m_port);
+    if (csma)
+    {
+        m_queue = m_queueFactory.Create<OFSwitch13Queue>();
+        csma->SetQueue(m_queue);
+    }
+}
+
+void
+OFSwitch13Port::DoDispose()
+{
+    m_queue = nullptr;
+    m_device = nullptr;
+    m_port = nullptr;
+    Object::DoDispose();
+}
+
+Ptr<NetDevice>
+OFSwitch13Port::GetPortDevice() const
+{
+    return m_port;
+}
+
+uint32_t
+OFSwitch13Port::GetPortNo() const
+{
+    return m_number;
+}
+
+Ptr<OFSwitch13Queue>
+OFSwitch13Port::GetPortQueue() const
+{
+    return m_queue;
+}
+
+Ptr<OFSwitch13Device>
+OFSwitch13Port::GetSwitchDevice() const
+{
+    return m_device;
+}
+
+bool
+OFSwitch13Port::Receive(Ptr<NetDevice>,
+                        Ptr<const Packet> packet,
+                        uint16_t protocol,
+                        const Address& from,
+                        const Address& to,
+                        NetDevice::PacketType)
+{
+    Ptr<Packet> frame = packet->Copy();
+    EthernetHeader header(false);
+    header.SetSource(Mac48Address::ConvertFrom(from));
+    header.SetDestination(Mac48Address::ConvertFrom(to));
+    header.SetLengthType(protocol);
+    frame->AddHeader(header);
+    NS_LOG_DEBUG("port " << m_number << " gets " << frame->GetSize() << " bytes");
+    m_rxTrace(frame);
+    m_device->ReceiveFromSwitchPort(frame, m_number);
+    return true;
+}
+
+bool
+OFSwitch13Port::Send(const uint8_t* frame, size_t length, uint32_t queue)
+{
+    if (length < ETHERNET_BYTES)
+    {
+        return false;
+    }
+    Mac48Address to;
+    Mac48Address from;
+    to.CopyFrom(frame);
+    from.CopyFrom(frame + 6);
+    uint16_t type = frame[12] << 8 | frame[13];
+    if (type < MIN_TYPE)
+    {
+        NS_LOG_WARN("an 802.3 frame without a type is not sent");
+        return false;
+    }
+    Ptr<Packet> packet = Create<Packet>(frame + ETHERNET_BYTES, length - ETHERNET_BYTES);
+    packet->AddPacketTag(QueueTag(queue));
+    NS_LOG_DEBUG("port " << m_number << " sends " << length << " bytes by queue " << queue);
+    if (!m_txTrace.IsEmpty())
+    {
+        m_txTrace(Create<Packet>(frame, length));
+    }
+    return m_port->SendFrom(packet, from, to, type);
+}
+
+} // namespace ns3
