@@ -9,6 +9,7 @@
 #include "ns3/csma-net-device.h"
 #include "ns3/inet-socket-address.h"
 #include "ns3/log.h"
+#include "ns3/ofswitch13-link.h"
 #include "ns3/object-vector.h"
 #include "ns3/simulator.h"
 #include "ns3/tcp-socket-factory.h"
@@ -466,15 +467,16 @@ OFSwitch13Device::GetDevice(uint64_t id)
 Ptr<OFSwitch13Port>
 OFSwitch13Device::AddSwitchPort(Ptr<NetDevice> device)
 {
-    Ptr<CsmaNetDevice> csma = DynamicCast<CsmaNetDevice>(device);
-    NS_ABORT_MSG_IF(!csma && !DynamicCast<VirtualNetDevice>(device),
-                    "a port is a CsmaNetDevice or a VirtualNetDevice");
+    bool isPhysical =
+        DynamicCast<CsmaNetDevice>(device) || DynamicCast<OFSwitch13LinkDevice>(device);
+    NS_ABORT_MSG_IF(!isPhysical && !DynamicCast<VirtualNetDevice>(device),
+                    "a port is a CsmaNetDevice, an OFSwitch13LinkDevice or a VirtualNetDevice");
     uint32_t number = m_ports.size() + 1;
     uint32_t kbps = 0;
-    if (csma && csma->GetChannel())
+    if (isPhysical && device->GetChannel())
     {
         DataRateValue rate;
-        csma->GetChannel()->GetAttribute("DataRate", rate);
+        device->GetChannel()->GetAttribute("DataRate", rate);
         kbps = std::min<uint64_t>(rate.Get().GetBitRate() / 1000, UINT32_MAX);
     }
     uint8_t address[6];

@@ -5,6 +5,7 @@
 #include "ns3/ethernet-header.h"
 #include "ns3/log.h"
 #include "ns3/ofswitch13-device.h"
+#include "ns3/ofswitch13-link.h"
 #include "ns3/ofswitch13-priority-queue.h"
 #include "ns3/pointer.h"
 
@@ -75,10 +76,18 @@ OFSwitch13Port::NotifyConstructionCompleted()
 {
     Object::NotifyConstructionCompleted();
     Ptr<CsmaNetDevice> csma = DynamicCast<CsmaNetDevice>(m_port);
-    if (csma)
+    Ptr<OFSwitch13LinkDevice> link = DynamicCast<OFSwitch13LinkDevice>(m_port);
+    if (csma || link)
     {
         m_queue = m_queueFactory.Create<OFSwitch13Queue>();
+    }
+    if (csma)
+    {
         csma->SetQueue(m_queue);
+    }
+    if (link)
+    {
+        link->SetQueue(m_queue);
     }
 }
 

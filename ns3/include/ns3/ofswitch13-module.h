@@ -9,6 +9,7 @@
 #include "ns3/ofswitch13-interface.h"
 #include "ns3/ofswitch13-internal-helper.h"
 #include "ns3/ofswitch13-learning-controller.h"
+#include "ns3/ofswitch13-link.h"
 #include "ns3/ofswitch13-port.h"
 #include "ns3/ofswitch13-priority-queue.h"
 #include "ns3/ofswitch13-queue.h"

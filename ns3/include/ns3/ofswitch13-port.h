@@ -14,7 +14,7 @@ namespace ns3
 
 class OFSwitch13Device;
 
-// A port: a CSMA device (physical), or a virtual one (logical). Frames come through the device's
+// A port: a CSMA device or the end of a link (physical), or a virtual device (logical). Frames come through the device's
 // promiscuous callback, without the Ethernet header, and leave by SendFrom.
 class OFSwitch13Port : public Object
 {
@@ -46,7 +46,7 @@ class OFSwitch13Port : public Object
     Ptr<NetDevice> m_port;
     uint32_t m_number{0};
     ObjectFactory m_queueFactory;
-    // Of a CSMA device; a virtual one sends at once.
+    // Of a physical port; a logical one sends at once.
     Ptr<OFSwitch13Queue> m_queue;
     TracedCallback<Ptr<const Packet>> m_rxTrace;
     TracedCallback<Ptr<const Packet>> m_txTrace;
