@@ -119,7 +119,9 @@ fn change(stage: &mut Stage, key: &str) {
                 "{said}"
             );
         }
-        "p4-entries" => refuses(stage, key, "'/none'", "it needs --p4"),
+        "p4-entries" | "p4info" => refuses(stage, key, "'/none'", "it needs --p4"),
+        "p4runtime" => refuses(stage, key, "'127.0.0.1:1'", "it needs --p4"),
+        "p4-device-id" | "p4-cpu-port" => refuses(stage, key, "5", "it needs --p4"),
         "state-dir" => {
             refuses(stage, key, "'/tmp'", "state-dir: a record has everything");
         }

@@ -1,4 +1,5 @@
 //! A switch whose packets are forwarded by several threads, its hosts, and what tests ask it.
+#![allow(dead_code, reason = "each test program uses some of it")]
 
 use std::process::Command;
 use std::thread;

@@ -4,6 +4,7 @@ mod commands;
 mod outlet;
 mod plane;
 mod queue;
+mod runtime;
 mod scrape;
 
 use std::path::Path;
@@ -32,6 +33,7 @@ use crate::rights::{self, Lock};
 use crate::run::{PREDECESSOR_TIMEOUT, open_control};
 use crate::{log, port, rundir};
 
+use outlet::ToControllers;
 use plane::{Input, P4Plane};
 use queue::P4Queue;
 
@@ -76,7 +78,10 @@ pub async fn serve(
     let lock = Lock::of(configs, &folder, account)?.map(Arc::new);
     let (to, requests) = mpsc::channel(1);
     let control = open_control(&mut config, &folder, &to).await?;
-    let (queue, done) = start(&config, lock.clone()).await?;
+    let program = config.p4.as_ref().ok_or("there is no P4 program")?;
+    let (server, controllers) = runtime::open(program).await?.unzip();
+    let (queue, done) = start(&config, lock.clone(), controllers).await?;
+    let _server = server.map(|server| server.begin(queue.clone()));
     let process = P4Process {
         config,
         source: Arc::new(source),
@@ -104,6 +109,7 @@ pub async fn serve(
 async fn start(
     config: &Config,
     lock: Option<Arc<Lock>>,
+    controllers: Option<ToControllers>,
 ) -> Result<(P4Queue, oneshot::Receiver<Result<()>>)> {
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
@@ -112,10 +118,11 @@ async fn start(
     thread::Builder::new()
         .name("data-plane".into())
         .spawn(move || {
-            let plane = match build(&its_config, lock.as_deref(), asked) {
+            let mut plane = match build(&its_config, lock.as_deref(), asked) {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
             };
+            plane.outlet.controllers = controllers;
             #[cfg(feature = "allocator")]
             bofuss_ports::return_memory_in_background();
             if up.send(Ok(())).is_ok() {
@@ -261,6 +268,11 @@ impl P4Process {
 
     /// Begins to read the program again, and the configuration file if there is one.
     fn begin_reload(&mut self, reply: Asker) {
+        let program = self.config.p4.as_ref();
+        if program.is_some_and(|program| program.runtime.is_some()) {
+            let why = "with --p4runtime, controllers set the program: nothing was changed";
+            return report(Err(why.into()), reply);
+        }
         let (source, config) = (Arc::clone(&self.source), self.config.clone());
         let begun = match &self.reading {
             Some(_) => Err("the files of another change are still being read".into()),

@@ -34,6 +34,9 @@ const P4: ReloadEffect = Follows(
      registers. From OpenFlow to P4 or back needs a restart.",
 );
 
+const P4RUNTIME: ReloadEffect =
+    Refuses("with P4Runtime, controllers set the program and what it has");
+
 /// All keys, and the effect of changing them.
 pub const KEYS: &[(&str, ReloadEffect)] = &[
     ("name", Refuses("tools find the switch by its name")),
@@ -157,6 +160,10 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
     ("dispatch", AT_ONCE),
     ("p4", P4),
     ("p4-entries", P4),
+    ("p4runtime", P4RUNTIME),
+    ("p4info", P4RUNTIME),
+    ("p4-device-id", P4RUNTIME),
+    ("p4-cpu-port", P4RUNTIME),
     ("log", AT_ONCE),
 ];
 

@@ -1,38 +1,19 @@
 //! A server whose switch has no ports, and a controller for it.
 #![allow(dead_code, reason = "each test program uses some of it")]
 
-use std::fs;
-use std::path::PathBuf;
+mod controller;
+
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bofuss_p4::{Digest, Program, Sent, Sink, Switch};
-use bofuss_p4runtime::wire::entities::{
-    Action, ActionParam, Entity, EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType,
-    TableAction, TableActionType, TableEntry,
-};
-use bofuss_p4runtime::wire::messages::{
-    MasterArbitrationUpdate, ReadRequest, ReadResponse, StreamMessageRequest,
-    StreamMessageRequestUpdate, StreamMessageResponse, StreamMessageResponseUpdate, Uint128,
-    Update, UpdateType, WriteRequest, WriteResponse,
-};
 use bofuss_p4runtime::{Job, Pipeline, Reports, Server, Settings};
-use prost::Message;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::client::Grpc;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Status, Streaming};
-use tonic_prost::ProstCodec;
+
+pub use controller::*;
 
 pub const CPU_PORT: u32 = 510;
-
-/// A file of the program `controlled`.
-pub fn file(end: &str) -> Vec<u8> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/p4/controlled");
-    fs::read(folder.join(format!("controlled.{end}"))).expect("the file is there")
-}
 
 /// The pipeline of the program `controlled`.
 pub fn pipeline() -> Pipeline {
@@ -115,177 +96,5 @@ pub async fn start(has_pipeline: bool) -> Running {
         sent,
         end: Some(end),
         served,
-    }
-}
-
-/// A controller.
-pub struct Controller {
-    grpc: Grpc<Channel>,
-    pub election: u64,
-    pub requests: mpsc::Sender<StreamMessageRequest>,
-    pub responses: Streaming<StreamMessageResponse>,
-}
-
-impl Controller {
-    /// Connects and opens a stream.
-    pub async fn connect(address: &str) -> Self {
-        let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
-        let mut grpc = Grpc::new(endpoint.connect().await.expect("it listens"));
-        let (requests, waiting) = mpsc::channel(16);
-        grpc.ready().await.expect("it is up");
-        let request = Request::new(ReceiverStream::new(waiting));
-        let codec = ProstCodec::<StreamMessageRequest, StreamMessageResponse>::default();
-        let path = "/p4.v1.P4Runtime/StreamChannel".parse().expect("a path");
-        let response = grpc.streaming(request, path, codec).await;
-        let responses = response.expect("there is room").into_inner();
-        Self {
-            grpc,
-            election: 0,
-            requests,
-            responses,
-        }
-    }
-
-    /// Connects as the primary.
-    pub async fn primary(address: &str, election: u64) -> Self {
-        let mut this = Self::connect(address).await;
-        assert_eq!(this.arbitrate(election).await, 0);
-        this
-    }
-
-    /// Sends an election id. Returns the code of the answer.
-    pub async fn arbitrate(&mut self, election: u64) -> i32 {
-        self.election = election;
-        let update = MasterArbitrationUpdate {
-            device_id: 1,
-            role: None,
-            election_id: self.id(),
-            status: None,
-        };
-        self.send(StreamMessageRequestUpdate::Arbitration(update))
-            .await;
-        self.standing().await
-    }
-
-    /// The code of the next message, which is one of arbitration.
-    pub async fn standing(&mut self) -> i32 {
-        match self.next().await {
-            StreamMessageResponseUpdate::Arbitration(update) => {
-                update.status.expect("it has a status").code
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-
-    pub async fn send(&self, update: StreamMessageRequestUpdate) {
-        let update = Some(update);
-        let sent = self.requests.send(StreamMessageRequest { update }).await;
-        sent.expect("the stream is up");
-    }
-
-    /// The next message of the stream.
-    pub async fn next(&mut self) -> StreamMessageResponseUpdate {
-        let next = tokio::time::timeout(Duration::from_secs(5), self.responses.message());
-        let message = next.await.expect("in time").expect("no error");
-        message.and_then(|m| m.update).expect("not the end")
-    }
-
-    fn id(&self) -> Option<Uint128> {
-        let low = self.election;
-        Some(Uint128 { high: 0, low })
-    }
-
-    /// A call with one answer.
-    pub async fn call<A, R>(&mut self, name: &str, request: A) -> Result<R, Status>
-    where
-        A: Message + Send + Sync + 'static,
-        R: Message + Default + Send + Sync + 'static,
-    {
-        self.grpc.ready().await.expect("it is up");
-        let path = format!("/p4.v1.P4Runtime/{name}").parse().expect("a path");
-        let codec = ProstCodec::<A, R>::default();
-        let response = self.grpc.unary(Request::new(request), path, codec).await;
-        response.map(tonic::Response::into_inner)
-    }
-
-    /// Writes updates.
-    pub async fn write(
-        &mut self,
-        kind: UpdateType,
-        entities: Vec<EntityKind>,
-    ) -> Result<(), Status> {
-        let updates = entities.into_iter().map(|kind_of| Update {
-            r#type: kind as i32,
-            entity: Some(entity(kind_of)),
-        });
-        let request = WriteRequest {
-            device_id: 1,
-            election_id: self.id(),
-            updates: updates.collect(),
-            ..WriteRequest::default()
-        };
-        self.call::<_, WriteResponse>("Write", request)
-            .await
-            .map(drop)
-    }
-
-    /// Reads what an entity asks for.
-    pub async fn read(&mut self, asked: EntityKind) -> Result<Vec<EntityKind>, Status> {
-        self.grpc.ready().await.expect("it is up");
-        let request = ReadRequest {
-            device_id: 1,
-            role: String::new(),
-            entities: vec![entity(asked)],
-        };
-        let path = "/p4.v1.P4Runtime/Read".parse().expect("a path");
-        let codec = ProstCodec::<ReadRequest, ReadResponse>::default();
-        let request = Request::new(request);
-        let answer = self.grpc.server_streaming(request, path, codec).await?;
-        let mut answers = answer.into_inner();
-        let mut all = Vec::new();
-        while let Some(answer) = answers.message().await? {
-            all.extend(answer.entities.into_iter().filter_map(|e| e.entity));
-        }
-        Ok(all)
-    }
-}
-
-pub fn entity(kind: EntityKind) -> Entity {
-    Entity { entity: Some(kind) }
-}
-
-/// The id of what `controlled` has under a name, as its P4Info says.
-pub fn id(name: &str) -> u32 {
-    let text = String::from_utf8(file("p4info.txt")).expect("it is text");
-    let before = text.split(&format!("name: \"{name}\"")).next();
-    let digits = before.and_then(|text| text.rsplit("id: ").next());
-    let digits = digits.and_then(|text| text.split_whitespace().next());
-    digits.and_then(|d| d.parse().ok()).expect("P4Info has it")
-}
-
-/// An action with one parameter.
-pub fn action(name: &str, value: &[u8]) -> Action {
-    Action {
-        action_id: id(name),
-        params: vec![ActionParam {
-            param_id: 1,
-            value: value.to_vec(),
-        }],
-    }
-}
-
-/// An entry of a table with one exact key.
-pub fn exact(table: &str, key: u8, action: Action) -> TableEntry {
-    let exact = FieldMatchExact { value: vec![key] };
-    TableEntry {
-        table_id: id(table),
-        r#match: vec![FieldMatch {
-            field_id: 1,
-            field_match_type: Some(FieldMatchFieldMatchType::Exact(exact)),
-        }],
-        action: Some(TableAction {
-            r#type: Some(TableActionType::Action(action)),
-        }),
-        ..TableEntry::default()
     }
 }

@@ -244,6 +244,21 @@ pub struct Options {
     /// tutorials' runtime files.
     #[arg(long, value_name = "FILE")]
     pub p4_entries: Option<PathBuf>,
+    /// Let controllers of P4Runtime set the program and its entries, at this address and port: 9559
+    /// is usual. Whoever reaches it can do so.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub p4runtime: Option<String>,
+    /// The P4Info of the program as text, as p4c writes it for P4Runtime: with it, controllers need
+    /// not set the program first.
+    #[arg(long, value_name = "FILE")]
+    pub p4info: Option<PathBuf>,
+    /// By what number controllers of P4Runtime name the switch [default: 1].
+    #[arg(long, value_name = "ID")]
+    pub p4_device_id: Option<u64>,
+    /// The port of the program whose frames are packet-ins and packet-outs of P4Runtime, 0 to 510
+    /// [default: none].
+    #[arg(long, value_name = "PORT")]
+    pub p4_cpu_port: Option<u32>,
     /// The clock by which bundles are committed at a time: realtime or tai [default: realtime].
     #[arg(long, value_name = "CLOCK")]
     pub bundle_clock: Option<String>,

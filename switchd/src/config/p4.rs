@@ -1,10 +1,12 @@
 //! `--p4`: a P4 program instead of OpenFlow tables, with its entries, and the options that do not
 //! go with it.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use bofuss_channel::read_input;
 use bofuss_p4::{Program, Switch};
+use bofuss_p4runtime::Pipeline;
 
 use super::{Options, PortSpec, table};
 use crate::error::{Result, context};
@@ -28,6 +30,10 @@ const KEYS: &[&str] = &[
     "log",
     "p4",
     "p4-entries",
+    "p4runtime",
+    "p4info",
+    "p4-device-id",
+    "p4-cpu-port",
 ];
 
 /// A P4 program and its entries, read and checked.
@@ -36,6 +42,56 @@ pub struct P4Program {
     program: PathBuf,
     entries: Option<PathBuf>,
     seed: u64,
+    /// How controllers of P4Runtime reach it, if they may.
+    pub runtime: Option<RuntimeOptions>,
+}
+
+/// How controllers of P4Runtime reach a switch.
+#[derive(Clone, Debug)]
+pub struct RuntimeOptions {
+    /// Where they connect.
+    pub address: SocketAddr,
+    /// By what they name the switch.
+    pub device_id: u64,
+    /// The port of packet-ins and packet-outs.
+    pub cpu_port: Option<u32>,
+    p4info: Option<PathBuf>,
+}
+
+impl RuntimeOptions {
+    /// Reads these options; `None` without an address. Errors: what is wrong with one.
+    fn of(options: &Options, ports: &[PortSpec]) -> Result<Option<Self>> {
+        let Some(address) = &options.p4runtime else {
+            let others = [
+                ("p4info", options.p4info.is_some()),
+                ("p4-device-id", options.p4_device_id.is_some()),
+                ("p4-cpu-port", options.p4_cpu_port.is_some()),
+            ];
+            return match others.into_iter().find(|(_, is_given)| *is_given) {
+                Some((name, _)) => Err(format!("--{name}: it needs --p4runtime").into()),
+                None => Ok(None),
+            };
+        };
+        let Ok(address) = address.parse() else {
+            let error = format!("--p4runtime {address}: write ADDRESS:PORT, as 127.0.0.1:9559");
+            return Err(error.into());
+        };
+        if let Some(cpu_port) = options.p4_cpu_port {
+            if cpu_port > MAX_PORT {
+                return Err(format!("--p4-cpu-port {cpu_port}: write 0 to {MAX_PORT}").into());
+            }
+            if let Some(port) = ports.iter().find(|port| port.number.0 == cpu_port) {
+                let error = format!("--p4-cpu-port {cpu_port}: that is {}", port.kind);
+                return Err(error.into());
+            }
+        }
+        Ok(Some(Self {
+            address,
+            device_id: options.p4_device_id.unwrap_or(1),
+            cpu_port: options.p4_cpu_port,
+            p4info: options.p4info.clone(),
+        }))
+    }
 }
 
 impl P4Program {
@@ -44,8 +100,15 @@ impl P4Program {
     /// Errors: what is wrong with the program or its entries, and where; an option of OpenFlow.
     pub fn of(options: &Options, ports: &[PortSpec]) -> Result<Option<Self>> {
         let Some(program) = options.p4.clone() else {
-            return match &options.p4_entries {
-                Some(file) => Err(format!("--p4-entries {}: it needs --p4", file.display()).into()),
+            let others = [
+                ("p4-entries", options.p4_entries.is_some()),
+                ("p4runtime", options.p4runtime.is_some()),
+                ("p4info", options.p4info.is_some()),
+                ("p4-device-id", options.p4_device_id.is_some()),
+                ("p4-cpu-port", options.p4_cpu_port.is_some()),
+            ];
+            return match others.into_iter().find(|(_, is_given)| *is_given) {
+                Some((name, _)) => Err(format!("--{name}: it needs --p4").into()),
                 None => Ok(None),
             };
         };
@@ -77,14 +140,33 @@ impl P4Program {
             program,
             entries: options.p4_entries.clone(),
             seed: options.seed.unwrap_or(0).into(),
+            runtime: RuntimeOptions::of(options, ports)?,
         };
         this.switch()?;
+        this.pipeline()?;
         Ok(Some(this))
     }
 
     /// Its files.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.program].into_iter().chain(&self.entries)
+        let p4info = self.runtime.iter().flat_map(|runtime| &runtime.p4info);
+        let files = [&self.program].into_iter().chain(&self.entries);
+        files.chain(p4info)
+    }
+
+    /// The program with its P4Info, if that was given, as controllers of P4Runtime know it. Errors:
+    /// what is wrong with it.
+    pub fn pipeline(&self) -> Result<Option<Pipeline>> {
+        let runtime = self.runtime.as_ref();
+        let Some(file) = runtime.and_then(|runtime| runtime.p4info.as_ref()) else {
+            return Ok(None);
+        };
+        let name = format!("--p4info {}", file.display());
+        let p4info = read_input(file).map_err(context(&name))?;
+        let program = read_input(&self.program).map_err(context(self.program.display()))?;
+        let pipeline = Pipeline::new(&p4info, program.into_bytes());
+        let pipeline = pipeline.map_err(|error| context(&name)(error.to_string()))?;
+        Ok(Some(pipeline))
     }
 
     /// Reads the files, and makes a switch of them. Errors: what is wrong with them, and where.

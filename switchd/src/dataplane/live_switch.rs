@@ -25,7 +25,6 @@ use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::{ExtValue, Message, PortNo};
 use bofuss_ports::{BATCH_FRAMES, PortError};
-use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
 use super::connection_set::{RemovedPeer, is_local_tool};
@@ -118,15 +117,6 @@ impl LiveSwitch {
             counters: &mut self.counters,
             traces: &mut self.traces,
         }
-    }
-
-    /// Registers a request to trace the next packet that matches.
-    pub(super) fn trace_next_packet(
-        &mut self,
-        argument: &str,
-        reply: oneshot::Sender<Result<String>>,
-    ) {
-        self.traces.request(&self.switch, argument, reply);
     }
 
     /// The switch, to be read.

@@ -3,6 +3,7 @@
 use bofuss_frame::Pool;
 use bofuss_oflib::PortNo;
 use bofuss_p4::{Digest, DropReason, Sent, Sink};
+use bofuss_p4runtime::Reports;
 use tracing::debug;
 
 use crate::dataplane::PortSet;
@@ -22,12 +23,22 @@ impl Loss {
     const NAMES: [&str; 3] = ["no_port", "no_buffer", "offload"];
 }
 
+/// Where the switch reports what is for controllers.
+pub struct ToControllers {
+    /// The port whose frames are packet-ins.
+    pub cpu_port: Option<u32>,
+    /// The way to them.
+    pub reports: Reports,
+}
+
 /// The ports of a P4 switch, and counters of what does not leave there.
 pub struct Outlet {
     /// The ports.
     pub ports: PortSet,
-    /// Digests, which nobody takes: they are logged.
+    /// Digests, which are logged.
     pub digests: u64,
+    /// Where packets to the CPU port and digests go, if controllers may have them.
+    pub controllers: Option<ToControllers>,
     /// Calls of `log_msg`.
     pub logs: u64,
     pool: Pool,
@@ -41,6 +52,7 @@ impl Outlet {
         Self {
             ports,
             digests: 0,
+            controllers: None,
             logs: 0,
             pool,
             dropped: [0; DropReason::ALL.len()],
@@ -63,6 +75,11 @@ impl Outlet {
 
 impl Sink for Outlet {
     fn transmit(&mut self, sent: Sent) {
+        if let Some(to) = &self.controllers
+            && to.cpu_port == Some(sent.port)
+        {
+            return to.reports.packet(sent.frame);
+        }
         let port = PortNo(sent.port);
         if !self.ports.contains(port) {
             return self.lose(Loss::NoPort);
@@ -76,6 +93,9 @@ impl Sink for Outlet {
     fn digest(&mut self, digest: Digest) {
         self.digests += 1;
         debug!("digest {}: {:?}", digest.list, digest.values);
+        if let Some(to) = &self.controllers {
+            to.reports.digest(digest);
+        }
     }
 
     fn log(&mut self, text: String) {

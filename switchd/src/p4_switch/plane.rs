@@ -222,6 +222,7 @@ impl P4Plane {
         for event in self.monitor.poll()? {
             match event {
                 LinkEvent::New(link) | LinkEvent::Changed(link) => self.follow_link(&link),
+                LinkEvent::Address { .. } => {}
                 LinkEvent::Gone(link) => {
                     if let Some(number) = self.outlet.ports.with_index(link.index) {
                         self.lose_port(number);

@@ -151,6 +151,15 @@ impl LiveSwitch {
         format.print(&self.switch, trace)
     }
 
+    /// Registers a request to trace the next packet that matches.
+    pub(in crate::dataplane) fn trace_next_packet(
+        &mut self,
+        argument: &str,
+        reply: oneshot::Sender<Result<String>>,
+    ) {
+        self.traces.request(&self.switch, argument, reply);
+    }
+
     /// Forgets requests to trace a packet whose requesters are gone.
     pub(in crate::dataplane) fn forget_traces(&mut self) {
         self.traces.forget();
