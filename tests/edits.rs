@@ -132,7 +132,7 @@ fn addresses_of_normal_are_shown_forgotten_and_fixed() {
         ),
         (
             ["add-mac", "1=02:00:00:00:00:01,4096"],
-            "a VLAN is 0 to 4095",
+            "a VLAN is 0 to 4094",
         ),
         (
             ["del-mac", "02:00:00:00:00:09"],

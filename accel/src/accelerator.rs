@@ -149,10 +149,12 @@ impl InKernel {
         port.is_some_and(|port| port.interface == *interface)
     }
 
-    /// The accelerated ports.
+    /// The accelerated ports, in ascending order.
     pub fn ports(&self) -> Vec<PortNo> {
         let inner = self.0.borrow();
-        inner.ports.values().map(|port| port.number).collect()
+        let mut numbers: Vec<_> = inner.ports.values().map(|port| port.number).collect();
+        numbers.sort_unstable();
+        numbers
     }
 
     /// Takes no flows for this reason, or takes some again. Those that it has must be forgotten.

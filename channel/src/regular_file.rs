@@ -99,7 +99,12 @@ pub fn read_text(path: &Path) -> Result<String> {
 }
 
 fn text(bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error))
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let sentence = format!("line {line} is not UTF-8");
+        Error::new(ErrorKind::InvalidData, sentence)
+    })
 }
 
 #[cfg(test)]
@@ -138,6 +143,9 @@ mod tests {
         assert_eq!(read_input(Path::new("/dev/null")).expect("it is empty"), "");
         fs::write(&plain, "text").expect("the folder is writable");
         assert_eq!(read_text(&plain).expect("it is short"), "text");
+        fs::write(&plain, b"a\nb \xff\n").expect("the folder is writable");
+        let refused = read_text(&plain).expect_err("no text has this byte");
+        assert_eq!(refused.to_string(), "line 2 is not UTF-8");
         let file = OpenOptions::new()
             .write(true)
             .open(&plain)

@@ -1,7 +1,7 @@
 //! Prints texts to a terminal that obeys nothing in them.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use bofuss_oflib::wire::{OneLine, write_escaped};
 
@@ -28,11 +28,18 @@ fn without_controls(text: &str) -> Cow<'_, str> {
     escaped.into()
 }
 
-/// Prints text of our own, in which control characters are meant.
+/// Prints text of our own, in which control characters are meant. Ends the process if nothing can
+/// be written: quietly if the reader has what it wants, else with the error, as on a full disk.
 pub(crate) fn say_raw(text: &str) {
-    if std::io::stdout().write_all(text.as_bytes()).is_err() {
+    let mut out = std::io::stdout().lock();
+    let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) else {
+        return;
+    };
+    if error.kind() == ErrorKind::BrokenPipe {
         std::process::exit(0);
     }
+    complain(&format!("standard output: {error}"));
+    std::process::exit(1);
 }
 
 #[cfg(test)]

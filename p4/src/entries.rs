@@ -13,6 +13,28 @@ use crate::state::{Replica, Session};
 use crate::switch::Switch;
 use crate::table::{Does, Entry};
 
+/// The keys of a runtime file. The first three name what is given by other means here.
+const FILE_KEYS: &[&str] = &[
+    "target",
+    "p4info",
+    "bmv2_json",
+    "table_entries",
+    "multicast_group_entries",
+    "clone_session_entries",
+];
+/// The keys of its parts.
+const ENTRY_KEYS: &[&str] = &[
+    "table",
+    "match",
+    "priority",
+    "default_action",
+    "action_name",
+    "action_params",
+];
+const GROUP_KEYS: &[&str] = &["multicast_group_id", "replicas"];
+const SESSION_KEYS: &[&str] = &["clone_session_id", "packet_length_bytes", "replicas"];
+const REPLICA_KEYS: &[&str] = &["egress_port", "instance"];
+
 impl Switch {
     /// Adds what a runtime file of the P4 tutorials has: `table_entries`,
     /// `multicast_group_entries` and `clone_session_entries`. Names are those of P4Info, which the
@@ -22,15 +44,18 @@ impl Switch {
     pub fn load_entries(&mut self, bytes: &[u8]) -> Result<()> {
         let document = json::parse(bytes)?;
         let root = Node::root(&document);
+        root.only(FILE_KEYS)?;
         for node in root.list("table_entries")? {
             self.load_entry(&node)?;
         }
         for node in root.list("multicast_group_entries")? {
+            node.only(GROUP_KEYS)?;
             let id = small(&node.get("multicast_group_id")?)?;
             let set = self.set_multicast_group(id, replicas(&node)?);
             set.map_err(|error| node.error(error.to_string()))?;
         }
         for node in root.list("clone_session_entries")? {
+            node.only(SESSION_KEYS)?;
             let id = small(&node.get("clone_session_id")?)?;
             let truncate = match node.find("packet_length_bytes")? {
                 Some(bytes) => Some(small(&bytes)?).filter(|bytes| *bytes > 0),
@@ -47,6 +72,7 @@ impl Switch {
     }
 
     fn load_entry(&mut self, node: &Node<'_>) -> Result<()> {
+        node.only(ENTRY_KEYS)?;
         let name = node.get("table")?;
         let Some(table) = self.program().index(Named::Table, name.text()?) else {
             return name.refuse("the program has no such table");
@@ -61,6 +87,9 @@ impl Switch {
         } else {
             let priority = match node.find("priority")? {
                 Some(priority) => priority.number(i32::MAX as u64)? as i32,
+                None if self.state().tables[table].has_priorities() => {
+                    return node.refuse("has no priority, which entries of this table need");
+                }
                 None => 0,
             };
             let parts = &self.program().tables[table].key;
@@ -144,6 +173,7 @@ fn small(node: &Node<'_>) -> Result<u32> {
 fn replicas(node: &Node<'_>) -> Result<Vec<Replica>> {
     let mut replicas = Vec::new();
     for replica in node.list("replicas")? {
+        replica.only(REPLICA_KEYS)?;
         let instance = match replica.find("instance")? {
             Some(instance) => instance.number(u64::from(u16::MAX))? as u16,
             None => 0,

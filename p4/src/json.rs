@@ -242,7 +242,21 @@ impl<'a> Node<'a> {
         if let Some(number) = self.value.as_u64() {
             return Ok(Int::from(number));
         }
-        number(self.text()?).map_err(|what| self.error(what))
+        match self.value.as_str() {
+            Some(text) => number(text).map_err(|what| self.error(what)),
+            None => self.refuse("is neither a whole number from 0 on nor a text with a number"),
+        }
+    }
+
+    /// Refuses members of an object that are none of `known`. Errors: such a one, no object.
+    pub fn only(&self, known: &[&str]) -> Result<()> {
+        let mut members = self.members()?.into_iter();
+        match members.find(|(key, _)| !known.contains(key)) {
+            Some((_, other)) => {
+                other.refuse(format!("is no key here; there are {}", known.join(", ")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether it is a list.

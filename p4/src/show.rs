@@ -11,9 +11,22 @@ use crate::program::{
 use crate::run::phv::Phv;
 use crate::table::{Does, Entry, Handle, TableState};
 
-/// A condition with the values of its fields.
+/// The most characters of a step in a trace, or of an expression, a key or a call in one: a name
+/// may have 512.
+const MAX_CHARS: usize = 600;
+
+/// A step or a part of one, cut if it is longer than one reads.
+pub fn shortened(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MAX_CHARS) {
+        text.truncate(end);
+        text.push_str("...");
+    }
+    text
+}
+
+/// A condition with the values of its fields, shortened.
 pub fn cond(program: &Program, phv: &Phv, cond: &Cond) -> String {
-    Shower { program, phv }.cond(cond)
+    shortened(Shower { program, phv }.cond(cond))
 }
 
 /// A call of an action.

@@ -316,11 +316,37 @@ impl Switch {
         })
     }
 
-    /// Sets the copies of a multicast group; none removes it. Errors: number 0, too many.
+    /// Checks the number of a port, which has as many bits as the program's `ingress_port`. Errors:
+    /// it has more.
+    pub fn check_port(&self, port: u32) -> Result<()> {
+        self.check_width(self.program.standard.ingress_port, port, "port")
+    }
+
+    /// Checks that a number fits into a field of the metadata, if the program has it.
+    fn check_width(&self, field: Option<usize>, number: u32, what: &str) -> Result<()> {
+        let width = field.map_or(u32::BITS, |field| self.program.fields[field].width);
+        match u64::from(number) >> width.min(u32::BITS) {
+            0 => Ok(()),
+            _ => {
+                let why = format!("{what} {number}: its number has {width} bits");
+                Err(ControlError::Invalid(why))
+            }
+        }
+    }
+
+    fn check_replicas(&self, replicas: &[Replica]) -> Result<()> {
+        let mut ports = replicas.iter();
+        ports.try_for_each(|replica| self.check_port(replica.port))
+    }
+
+    /// Sets the copies of a multicast group; none removes it. Errors: number 0, too many, what the
+    /// program's fields have no room for.
     pub fn set_multicast_group(&mut self, id: u32, replicas: Vec<Replica>) -> Result<()> {
         if id == 0 {
             return Err(ControlError::Invalid("group 0 means no multicast".into()));
         }
+        self.check_width(self.program.standard.mcast_grp, id, "group")?;
+        self.check_replicas(&replicas)?;
         if replicas.len() > MAX_REPLICAS || self.state.groups.len() >= MAX_GROUPS {
             return Err(ControlError::Full);
         }
@@ -332,12 +358,13 @@ impl Switch {
         Ok(())
     }
 
-    /// Sets where the clones of a session go; `None` removes it. Errors: too many.
+    /// Sets where the clones of a session go; `None` removes it. Errors: too many, no such port.
     pub fn set_clone_session(&mut self, id: u32, session: Option<Session>) -> Result<()> {
         let Some(session) = session else {
             self.state.sessions.remove(&id);
             return Ok(());
         };
+        self.check_replicas(&session.replicas)?;
         if session.replicas.len() > MAX_REPLICAS || self.state.sessions.len() >= MAX_GROUPS {
             return Err(ControlError::Full);
         }

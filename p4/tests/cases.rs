@@ -56,6 +56,54 @@ fn a_case_that_is_wrong_says_where() {
 }
 
 #[test]
+fn what_a_case_says_twice_too_much_or_out_of_range_is_refused() {
+    for (case, wanted) in [
+        (
+            "add exact_t hdr.h.k:1 hdr.h.k:2 set(v:1)",
+            "the key hdr.h.k is there twice",
+        ),
+        (
+            "add exact_t hdr.h.k:1 hdr.h.w:2 set(v:1,v:2)",
+            "set has v twice",
+        ),
+        (
+            "add lpm_t hdr.h.w:0x1200/-1 set(v:1)",
+            "hdr.h.w: a prefix has 0 to 16 bits, and not -1",
+        ),
+        (
+            "add lpm_t hdr.h.w:0x1200/17 set(v:1)",
+            "hdr.h.w: a prefix has 0 to 16 bits, and not 17",
+        ),
+        (
+            "add ternary_t -1 hdr.h.k:1 set(v:1)",
+            "-1 is no priority: it is 0 or more, in decimal",
+        ),
+        ("add exact_t hdr.h.k:1 set(v:1) b", "b is too much"),
+        ("setdefault exact_t set(v:1) b", "b is too much"),
+        ("packet 512 00", "port 512: its number has 9 bits"),
+        ("expect 512 00", "port 512: its number has 9 bits"),
+        ("packet -1 00", "-1 is not a number from 0 to 4294967295"),
+        (
+            "mirroring_add 1 2 3",
+            "mirroring_add has 2 numbers, and no more",
+        ),
+    ] {
+        let error = stf::play(program("matches"), case).expect_err("the case is wrong");
+        assert_eq!(error.what, wanted, "{case}");
+    }
+    let refused = "mirroring_add 1 512\nmc_node_create 65536 1\nmc_node_create 1 512\n\
+                   mc_mgrp_create 1\nmc_node_associate 1 0\nmirroring_add 1 511";
+    let outcome = stf::play(program("matches"), refused).expect("bmv2 goes on");
+    let wanted = [
+        (1, "port 512: its number has 9 bits".into()),
+        (2, "an instance has 16 bits".into()),
+        (3, "port 512: its number has 9 bits".into()),
+        (5, "it is not there".into()),
+    ];
+    assert_eq!(outcome.refused, wanted);
+}
+
+#[test]
 fn packets_that_differ_are_shown_with_their_lines() {
     let case = "packet 0 00000000\nexpect 1 00000001\nexpect 1 00\npacket 0 00000000 ff\n\
                 expect 1 0000****$\nexpect 2\nno_packet\ncheck_register r(0) == 1";

@@ -6,6 +6,7 @@ use bofuss_p4::{
     ControlError, Crc, Digest, Does, DropReason, Entry, Handle, Int, Match, MeterConfig, Named,
     Program, Sent, Sink, Switch,
 };
+use serde_json::{Value, json};
 
 #[derive(Default)]
 struct Outside {
@@ -350,4 +351,67 @@ fn runtime_files_of_the_tutorials_fill_tables_groups_and_sessions() {
         ),
         "/table_entries/0: 0x12c has more than the 8 bits of v"
     );
+    for (file, wanted) in [
+        (
+            r#"{"tables": []}"#,
+            "/tables: is no key here; there are target, p4info",
+        ),
+        (
+            r#"{"table_entries": [{"table": "MyIngress.lpm_t", "prioriy": 1}]}"#,
+            "/table_entries/0/prioriy: is no key here; there are table, match",
+        ),
+        (
+            r#"{"table_entries": [{"table": "MyIngress.ternary_t",
+                "action_name": "MyIngress.miss"}]}"#,
+            "/table_entries/0: has no priority, which entries of this table need",
+        ),
+        (
+            r#"{"table_entries": [{"table": "MyIngress.exact_t", "action_name": "MyIngress.miss",
+                "match": {"hdr.h.k": -1}}]}"#,
+            "/hdr.h.k: is neither a whole number from 0 on nor a text with a number",
+        ),
+        (
+            r#"{"table_entries": [{"table": "MyIngress.exact_t", "action_name": "MyIngress.miss",
+                "match": {"hdr.h.k": 1.5}}]}"#,
+            "/hdr.h.k: is neither a whole number from 0 on nor a text with a number",
+        ),
+        (
+            r#"{"clone_session_entries": [{"clone_session_id": 1,
+                "replicas": [{"egress_port": 512}]}]}"#,
+            "/clone_session_entries/0: port 512: its number has 9 bits",
+        ),
+        (
+            r#"{"multicast_group_entries": [{"multicast_group_id": 65536, "replicas": []}]}"#,
+            "/multicast_group_entries/0: group 65536: its number has 16 bits",
+        ),
+        (
+            r#"{"multicast_group_entries": [{"multicast_group_id": 1,
+                "replicas": [{"port": 1}]}]}"#,
+            "/replicas/0/port: is no key here; there are egress_port, instance",
+        ),
+    ] {
+        let said = wrong(file);
+        assert!(said.contains(wanted), "{said}");
+    }
+}
+
+#[test]
+fn long_expressions_and_values_are_cut_in_a_trace() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let file = format!("{root}/../testdata/p4/matches/matches.json");
+    let json = fs::read(file).expect("the file is there");
+    let mut json: Value = serde_json::from_slice(&json).expect("p4c wrote it");
+    let condition = &mut json["pipelines"][0]["conditionals"][0]["expression"]["value"];
+    for _ in 0..12 {
+        let half = condition["right"].take();
+        let sum = json!({"op": "+", "left": half, "right": half});
+        condition["right"] = json!({"type": "expression", "value": sum});
+    }
+    let program = Program::load(json.to_string().as_bytes()).expect("it is right");
+    let mut outside = Outside::default();
+    Switch::new(program, 7).receive(0, &[0, 1, 2, 3, 0], 0, &mut outside);
+    let steps = outside.steps;
+    let cut = steps.iter().find(|step| step.contains("is true: h.op"));
+    assert!(cut.is_some_and(|step| step.ends_with("...")), "{steps:?}");
+    assert!(steps.iter().all(|step| step.len() <= 603), "{steps:?}");
 }

@@ -46,7 +46,7 @@ use tables::datapath_config;
 pub use accelerate::{Accelerate, AccelerateOptions};
 pub use copiers::ConfiguredCopier;
 pub use file::{
-    OF_ALL, each, from_line, from_table, in_file, over, read, table, to_line, unknown_key,
+    OF_ALL, each, from_line, from_table, in_file, over, parsed, read, table, to_line, unknown_key,
 };
 pub use options::Options;
 pub use p4::P4Program;

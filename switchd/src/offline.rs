@@ -116,7 +116,7 @@ pub fn states(switch: &mut Switch) -> AskedStates {
 /// connections are left out, so that no TLS file is read.
 fn read_file(path: &Path, name: Option<&str>) -> Result<Config> {
     let text = read_text(path).map_err(context(path.display()))?;
-    let all: Options = toml::from_str(&text).map_err(context(path.display()))?;
+    let all = config::parsed(&text).map_err(context(path.display()))?;
     let mut switches = config::each(all);
     let names: Vec<String> = switches
         .iter()

@@ -112,6 +112,8 @@ impl P4Command {
                 packet,
             } => {
                 let mut switch = source.switch()?;
+                let checked = switch.check_port(*port).map_err(|error| error.to_string());
+                checked.map_err(|error| Error::from(error).into_usage())?;
                 let frame = bytes(&packet.concat())?;
                 let mut explained = Explained::default();
                 switch.receive(*port, &frame, 0, &mut explained);
@@ -133,6 +135,12 @@ pub fn bytes(digits: &str) -> Result<Vec<u8>> {
     bytes.collect::<Result<_, _>>().map_err(|_| wrong())
 }
 
+/// Reads a file of text. Errors: one of the command line.
+fn read(file: &Path) -> Result<String> {
+    let text = read_input(file).map_err(context(file.display()));
+    text.map_err(Error::into_usage)
+}
+
 /// Reads a program. Errors: what is wrong with it, and where.
 fn load(file: &Path) -> Result<Program> {
     config::p4::load("", file).map_err(Error::into_usage)
@@ -141,7 +149,7 @@ fn load(file: &Path) -> Result<Program> {
 /// Plays a case, and prints what became of it. Returns whether it passes.
 fn play(program: &Path, case: &Path) -> Result<bool> {
     let name = case.display();
-    let text = read_input(case).map_err(context(&name))?;
+    let text = read(case)?;
     let played = stf::play(load(program)?, &text);
     let outcome = played.map_err(|error| context(&name)(error.to_string()).into_usage())?;
     let mut lines = String::new();

@@ -14,6 +14,7 @@ use bofuss_embed::record::{
 use bofuss_ext::trace::Trace;
 
 use crate::error::{Result, context};
+use crate::output::print;
 use crate::run::remake_switch;
 
 /// The longest line of a record in bytes: more than a batch of the longest frames has.
@@ -51,7 +52,7 @@ impl ReplayOptions {
         let read = replay.read(BufReader::new(file), &mut reader);
         read.map_err(context(format_args!("{name}, line {}", replay.line)))?;
         replay.finish()?;
-        print!("{}", replay.explained);
+        print(&replay.explained)?;
         for warning in &replay.warnings {
             eprintln!("{name}, {warning}");
         }
@@ -59,7 +60,7 @@ impl ReplayOptions {
             eprintln!("{name}, {difference}");
         }
         match replay.others {
-            0 => println!("{name}: {}", replay.summary()),
+            0 => print(&format!("{name}: {}\n", replay.summary()))?,
             count => {
                 let all = replay.inputs;
                 return Err(format!("{name}: {count} of {all} inputs have other outputs").into());

@@ -100,11 +100,15 @@ pub fn own_directory() -> io::Result<PathBuf> {
     }
 }
 
-/// Creates a directory and checks that it is writable.
+/// Creates a directory and checks that it is writable. Errors: the system's, after its path.
 fn make(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(OWNER_MODE).create(directory)?;
-    Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
+    let made = builder.recursive(true).mode(OWNER_MODE).create(directory);
+    let writable = || Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?);
+    made.and_then(|()| writable()).map_err(|error| {
+        let text = format!("{}: {error}", directory.display());
+        io::Error::new(error.kind(), text)
+    })
 }
 
 /// Gives a directory to another user and our group.
@@ -180,6 +184,12 @@ mod tests {
             let found = fs::metadata(path).expect("it is there");
             found.permissions().mode() & 0o777
         };
+        let error = make(&socket).expect_err("it is no directory").to_string();
+        let path = socket.display().to_string();
+        assert!(
+            error.starts_with(&path) && error.len() > path.len() + 2,
+            "{error}"
+        );
         set_access(&socket, None).expect("it is ours");
         assert_eq!((mode(&directory), mode(&socket)), (0o700, 0o600));
         let own = fs::metadata(&socket).expect("it is there").gid();

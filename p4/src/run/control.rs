@@ -7,6 +7,7 @@ use super::sink::Sink;
 use super::walk::Walk;
 use crate::int::Int;
 use crate::program::{Next, Node, Table};
+use crate::show::shortened;
 use crate::table::{Does, Handle};
 
 impl<S: Sink> Walk<'_, S> {
@@ -143,10 +144,10 @@ impl<S: Sink> Walk<'_, S> {
         let state = &self.state.tables[id];
         let action = bound.map_or_else(
             || "no action".into(),
-            |(action, data)| crate::show::action(program, *action, data),
+            |(action, data)| shortened(crate::show::action(program, *action, data)),
         );
         let values = self.key_values(table);
-        let key = crate::show::key(table, &values);
+        let key = shortened(crate::show::key(table, &values));
         let text = match hit {
             Some(handle) => format!("table {}: {key} hits entry {handle}: {action}", table.name),
             None if table.key.is_empty() => format!("table {}: {action}", table.name),
@@ -154,7 +155,7 @@ impl<S: Sink> Walk<'_, S> {
         };
         let near = match hit {
             Some(_) => None,
-            None => crate::show::near_miss(table, state, &values),
+            None => crate::show::near_miss(table, state, &values).map(shortened),
         };
         self.sink.step(1, text);
         if let Some(text) = near {

@@ -85,7 +85,7 @@ impl<S: Sink> Walk<'_, S> {
                 if self.sink.traces() {
                     let text = format!(
                         "select on 0x{} goes to {}",
-                        crate::show::hex(&key),
+                        crate::show::shortened(crate::show::hex(&key)),
                         name(next)
                     );
                     self.sink.step(2, text);

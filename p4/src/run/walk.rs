@@ -11,6 +11,7 @@ use super::phv::Phv;
 use super::sink::{Digest, DropReason, Sent, Sink};
 use crate::int::Int;
 use crate::program::Program;
+use crate::show::shortened;
 use crate::state::{Replica, State};
 
 /// The port that stands for a drop.
@@ -182,7 +183,7 @@ impl<'a, S: Sink> Walk<'a, S> {
     /// A step of the trace, which is written only if it is wanted.
     pub(super) fn trace(&mut self, depth: usize, text: impl FnOnce(&Self) -> String) {
         if self.sink.traces() {
-            let text = text(self);
+            let text = shortened(text(self));
             self.sink.step(depth, text);
         }
     }

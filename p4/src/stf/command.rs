@@ -84,14 +84,16 @@ pub enum Command {
     RegisterWrite(String, Int, Int),
 }
 
-/// The commands that have numbers only, and how many at least.
+/// The command that has any number of ports after its own numbers.
+const WITH_PORTS: &str = "mc_node_create";
+/// The commands that have numbers only, and how many.
 const WITH_NUMBERS: [(&str, usize); 8] = [
     ("mirroring_add", 2),
     ("mirroring_add_mc", 2),
     ("mirroring_delete", 1),
     ("mc_mgrp_create", 1),
     ("mc_mgrp_destroy", 1),
-    ("mc_node_create", 1),
+    (WITH_PORTS, 1),
     ("mc_node_associate", 2),
     ("mc_node_dissociate", 2),
 ];
@@ -110,7 +112,11 @@ pub fn parse(line: &str) -> Result<Option<Command>, String> {
         "add" => add(rest)?,
         "setdefault" => {
             let (table, call_text) = split(rest);
-            Command::SetDefault(table.to_owned(), call(call_text)?.0)
+            let (call, behind) = call(call_text)?;
+            if !behind.is_empty() {
+                return Err(format!("{behind} is too much"));
+            }
+            Command::SetDefault(table.to_owned(), call)
         }
         "remove" if rest.eq_ignore_ascii_case("all") => Command::RemoveAll,
         "remove" => return Err("only `remove all` is known".to_owned()),
@@ -154,6 +160,9 @@ fn numbers(name: &str, rest: &str) -> Result<Command, String> {
     if numbers.len() < *least {
         return Err(format!("{name} needs {least} numbers"));
     }
+    if numbers.len() > *least && *name != WITH_PORTS {
+        return Err(format!("{name} has {least} numbers, and no more"));
+    }
     Ok(Command::Numbers(name, numbers))
 }
 
@@ -168,7 +177,7 @@ fn split(text: &str) -> (&str, &str) {
 
 fn small(text: &str) -> Result<u32, String> {
     let value = u32::try_from(number(text)?.index());
-    value.map_err(|_| format!("{text} is too large"))
+    value.map_err(|_| format!("{text} is not a number from 0 to {}", u32::MAX))
 }
 
 fn bytes(digits: &str) -> Result<Vec<u8>, String> {
@@ -199,6 +208,10 @@ fn add(text: &str) -> Result<Command, String> {
     if word.bytes().all(|c| c.is_ascii_digit()) && !word.is_empty() {
         priority = Some(i32::try_from(small(word)?).map_err(|_| format!("{word} is too large"))?);
         rest = after;
+    } else if number(word).is_ok() {
+        return Err(format!(
+            "{word} is no priority: it is 0 or more, in decimal"
+        ));
     }
     let mut key = Vec::new();
     loop {
@@ -215,10 +228,10 @@ fn add(text: &str) -> Result<Command, String> {
         rest = after;
     }
     let (call, behind) = call(rest)?;
-    let id = behind
-        .trim()
-        .strip_prefix('=')
-        .map(|id| id.trim().to_owned());
+    let id = behind.strip_prefix('=').map(|id| id.trim().to_owned());
+    if id.is_none() && !behind.is_empty() {
+        return Err(format!("{behind} is too much"));
+    }
     Ok(Command::Add(Add {
         table: table.to_owned(),
         priority,
@@ -239,7 +252,7 @@ fn call(text: &str) -> Result<(Call, &str), String> {
         arguments.push((name.trim().to_owned(), number(value.trim())?));
     }
     let action = action.trim().to_owned();
-    Ok((Call { action, arguments }, behind))
+    Ok((Call { action, arguments }, behind.trim()))
 }
 
 /// `NAME(INDEX)`, and what is behind it.

@@ -95,8 +95,16 @@ impl Player {
                 }
             }
             Command::RemoveAll => self.remove_all(),
-            Command::Packet(port, frame) => self.packet(port, &frame),
+            Command::Packet(port, frame) => {
+                self.switch
+                    .check_port(port)
+                    .map_err(|error| error.to_string())?;
+                self.packet(port, &frame);
+            }
             Command::Expect(port, digits) => {
+                self.switch
+                    .check_port(port)
+                    .map_err(|error| error.to_string())?;
                 self.named.insert(port);
                 match digits {
                     Some(digits) => self.expected.entry(port).or_default().push((line, digits)),
@@ -209,6 +217,9 @@ impl Player {
         let action = named(actions, &call.action, "action")?;
         let parameters = &program.actions[action].parameters;
         let mut data = Vec::new();
+        if let Some(name) = twice(call.arguments.iter().map(|(name, _)| name)) {
+            return Err(format!("{} has {name} twice", call.action));
+        }
         for (name, width) in parameters {
             let found = call.arguments.iter().find(|(other, _)| other == name);
             let (_, value) = found.ok_or_else(|| format!("{} needs {name}", call.action))?;
@@ -232,8 +243,12 @@ impl Player {
     ) -> Result<Vec<crate::program::Match>, String> {
         let parts = &self.switch.program().tables[table].key;
         let mut key: Vec<_> = parts.iter().map(unsaid).collect();
+        let mut places = BTreeSet::new();
         for (name, value) in said {
             let place = key_part(parts, name).ok_or_else(|| format!("there is no key {name}"))?;
+            if !places.insert(place) {
+                return Err(format!("the key {} is there twice", parts[place].name));
+            }
             key[place] = matched(&parts[place], value)?;
         }
         Ok(key)
@@ -278,7 +293,11 @@ impl Player {
                 self.switch.set_multicast_group(first, Vec::new())?;
             }
             "mc_node_create" => {
-                let instance = first as u16;
+                let wide = |_| ControlError::Invalid("an instance has 16 bits".into());
+                let instance = u16::try_from(first).map_err(wide)?;
+                for port in rest {
+                    self.switch.check_port(*port)?;
+                }
                 let replicas = rest.iter().map(|port| Replica {
                     port: *port,
                     instance,
@@ -289,6 +308,9 @@ impl Player {
                 let nodes = self.groups.get_mut(&first).ok_or(ControlError::NotFound)?;
                 nodes.retain(|node| *node != second);
                 if name == "mc_node_associate" {
+                    if second as usize >= self.nodes.len() {
+                        return Err(ControlError::NotFound);
+                    }
                     nodes.push(second);
                 }
             }
@@ -348,6 +370,12 @@ impl Player {
         }
         self.outcome
     }
+}
+
+/// The first of several names that is there before.
+fn twice<'a>(names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().find(|name| !seen.insert(*name))
 }
 
 /// Why a packet is not the expected one.

@@ -37,12 +37,15 @@ pub fn matched(part: &KeyPart, text: &str) -> Result<Match, String> {
         return Ok(ternary(number(value)?, number(mask)?));
     }
     if let Some((value, length)) = text.split_once('/') {
-        let length = number(length)?.index();
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
-        if length > part.width {
-            return Err(format!("{} has {} bits only", part.name, part.width));
-        }
-        return Ok(Match::Lpm(number(value)?, length));
+        let most = part.width;
+        let bits = u32::try_from(number(length)?.index());
+        return match bits.ok().filter(|bits| *bits <= most) {
+            Some(bits) => Ok(Match::Lpm(number(value)?, bits)),
+            None => Err(format!(
+                "{}: a prefix has 0 to {most} bits, and not {length}",
+                part.name
+            )),
+        };
     }
     if let Some((low, high)) = text.split_once("->").or_else(|| text.split_once("..")) {
         return Ok(Match::Range(number(low)?, number(high)?));

@@ -1,6 +1,6 @@
 //! The collectors of sFlow and IPFIX, each with its settings as words.
 
-use std::str::FromStr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bofuss_oflib::PortNo;
@@ -63,16 +63,21 @@ fn export(option: &str, text: &str, options: &Options, ports: &[PortSpec]) -> Re
         seed: options.seed,
         format: if is_sflow { sflow() } else { ipfix() },
     };
+    let mut given = Vec::new();
     for word in words {
         let setting = word.split_once('=');
         let (key, value) = setting.ok_or_else(|| format!("'{word}' is no SETTING=VALUE"))?;
+        if given.contains(&key) {
+            return Err(format!("{word}: {key} is there twice").into());
+        }
+        given.push(key);
         match (key, &mut spec.format) {
             ("rate", _) => {
                 let rate = value.parse().ok().and_then(Rate::new);
                 let most = Rate::MAX;
                 spec.rate = rate.ok_or_else(|| format!("{word}: one in 1 to {most}"))?;
             }
-            ("ports", _) => spec.ports = port_list(option, value, ports)?,
+            ("ports", _) => spec.ports = port_list(word, value, ports)?,
             (_, ExportFormat::Sflow(settings)) => set_sflow(settings, key, value, word)?,
             (_, ExportFormat::Ipfix(settings)) => set_ipfix(settings, key, value, word)?,
         }
@@ -102,7 +107,7 @@ fn ipfix() -> ExportFormat {
 fn set_sflow(settings: &mut SflowSettings, key: &str, value: &str, word: &str) -> Result<()> {
     match key {
         "poll" if value == "0" => settings.poll = None,
-        "poll" => settings.poll = Some(seconds(word, value)?),
+        "poll" => settings.poll = Some(seconds(word, value, 0)?),
         "header" => {
             let bytes = value
                 .parse()
@@ -112,8 +117,13 @@ fn set_sflow(settings: &mut SflowSettings, key: &str, value: &str, word: &str) -
             settings.header_bytes =
                 bytes.ok_or_else(|| format!("{word}: {least} to {most} bytes"))?;
         }
-        "agent" => settings.agent = Some(parsed(word, value, "an IP address")?),
-        "sub-agent" => settings.sub_agent = Some(parsed(word, value, "a number")?),
+        "agent" => {
+            let address = value.parse().ok();
+            let address = address.filter(|address: &IpAddr| !address.is_unspecified());
+            let wrong = || format!("{word}: it is not the IP address of an agent");
+            settings.agent = Some(address.ok_or_else(wrong)?);
+        }
+        "sub-agent" => settings.sub_agent = Some(number(word, value)?),
         _ => {
             let known = "rate, poll, header, ports, agent and sub-agent";
             return Err(unknown(key, known));
@@ -124,10 +134,10 @@ fn set_sflow(settings: &mut SflowSettings, key: &str, value: &str, word: &str) -
 
 fn set_ipfix(settings: &mut IpfixSettings, key: &str, value: &str, word: &str) -> Result<()> {
     match key {
-        "active" => settings.active = seconds(word, value)?,
-        "idle" => settings.idle = seconds(word, value)?,
-        "templates" => settings.templates = seconds(word, value)?,
-        "domain" => settings.domain = Some(parsed(word, value, "a number")?),
+        "active" => settings.active = seconds(word, value, 1)?,
+        "idle" => settings.idle = seconds(word, value, 1)?,
+        "templates" => settings.templates = seconds(word, value, 1)?,
+        "domain" => settings.domain = Some(number(word, value)?),
         "flows" => {
             let count = value.parse().ok();
             let count = count.filter(|count| (1..=MAX_FLOWS).contains(count));
@@ -141,13 +151,16 @@ fn set_ipfix(settings: &mut IpfixSettings, key: &str, value: &str, word: &str) -
     Ok(())
 }
 
-/// The ports that a list names. Errors: there is no such port.
-fn port_list(option: &str, list: &str, ports: &[PortSpec]) -> Result<Vec<PortNo>> {
+/// The ports that a list names. Errors: there is no such port, or one is there twice.
+fn port_list(setting: &str, list: &str, ports: &[PortSpec]) -> Result<Vec<PortNo>> {
     let mut numbers = Vec::new();
     for word in list.split(',') {
-        let number = number_of(option, word, ports)?;
+        let number = number_of(setting, word, ports)?;
         if !ports.iter().any(|port| port.number == number) {
-            return Err(format!("there is no port {number}").into());
+            return Err(format!("{setting}: there is no port {number}").into());
+        }
+        if numbers.contains(&number) {
+            return Err(format!("{setting}: port {number} is there twice").into());
         }
         numbers.push(number);
     }
@@ -158,17 +171,17 @@ fn unknown(key: &str, known: &str) -> Error {
     format!("there is no setting '{key}'; there are {known}").into()
 }
 
-fn parsed<T: FromStr>(word: &str, value: &str, what: &str) -> Result<T> {
-    value
-        .parse()
-        .map_err(|_| format!("{word}: it is not {what}").into())
+/// A number of 32 bits. Errors: it is none.
+fn number(word: &str, value: &str) -> Result<u32> {
+    let number = value.parse();
+    number.map_err(|_| format!("{word}: it is not a number from 0 to {}", u32::MAX).into())
 }
 
-/// A time of whole seconds. Errors: none, or too many.
-fn seconds(word: &str, value: &str) -> Result<Duration> {
+/// A time of whole seconds. Errors: fewer than `least`, or too many.
+fn seconds(word: &str, value: &str, least: u64) -> Result<Duration> {
     let seconds = value.parse().ok();
-    let seconds = seconds.filter(|seconds| (1..=MAX_SECONDS).contains(seconds));
-    let seconds = seconds.ok_or_else(|| format!("{word}: 1 to {MAX_SECONDS} seconds"))?;
+    let seconds = seconds.filter(|seconds| (least..=MAX_SECONDS).contains(seconds));
+    let seconds = seconds.ok_or_else(|| format!("{word}: {least} to {MAX_SECONDS} seconds"))?;
     Ok(Duration::from_secs(seconds))
 }
 
@@ -213,16 +226,32 @@ mod tests {
             ("[::1", "'[::1' is no HOST[:PORT]"),
             ("a quick", "'quick' is no SETTING=VALUE"),
             ("a rate=0", "rate=0: one in 1 to 16777216"),
-            ("a poll=x", "poll=x: 1 to 86400 seconds"),
+            ("a poll=x", "poll=x: 0 to 86400 seconds"),
+            ("a poll=86401", "poll=86401: 0 to 86400 seconds"),
+            ("a rate=1 poll=2 rate=2", "rate=2: rate is there twice"),
+            ("0.0.0.0", "'0.0.0.0' is no address of a collector"),
+            ("::", "'::' is no address of a collector"),
+            ("[::]:9", "'[::]:9' is no address of a collector"),
             ("a header=63", "header=63: 64 to 1024 bytes"),
-            ("a agent=b", "agent=b: it is not an IP address"),
-            ("a sub-agent=-1", "sub-agent=-1: it is not a number"),
+            ("a agent=b", "agent=b: it is not the IP address of an agent"),
+            (
+                "a agent=::",
+                "agent=::: it is not the IP address of an agent",
+            ),
+            (
+                "a sub-agent=4294967296",
+                "sub-agent=4294967296: it is not a number from 0 to 4294967295",
+            ),
             (
                 "a active=1",
                 "there is no setting 'active'; there are rate, poll",
             ),
             ("a ports=3", "there is no port 3"),
-            ("a ports=veth7", "or the name of a port"),
+            (
+                "a ports=veth7",
+                "ports=veth7: there is no port 'veth7': a port number is 1 to",
+            ),
+            ("a ports=1,1", "ports=1,1: port 1 is there twice"),
         ] {
             let options = Options {
                 sflows: vec![text.into()],
@@ -235,8 +264,18 @@ mod tests {
                 "{said}"
             );
         }
-        let said = read("", "a flows=0").unwrap_err().text;
-        assert!(said.contains("flows=0: 1 to 1048576 flows"), "{said}");
+        for (text, wanted) in [
+            ("a flows=0", "flows=0: 1 to 1048576 flows"),
+            ("a idle=0", "idle=0: 1 to 86400 seconds"),
+            ("a idle=1 idle=1", "idle=1: idle is there twice"),
+            (
+                "a domain=4294967296",
+                "domain=4294967296: it is not a number from 0 to 4294967295",
+            ),
+        ] {
+            let said = read("", text).unwrap_err().text;
+            assert!(said.contains(wanted), "{said}");
+        }
         let twice = Options {
             sflows: vec!["a".into(), "a:6343 rate=1".into()],
             ..Options::default()

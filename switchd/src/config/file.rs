@@ -14,6 +14,9 @@ pub fn table(options: &Options) -> Table {
     Table::try_from(options).expect("options are strings, numbers, booleans and lists of these")
 }
 
+/// The bytes of the longest line that an error quotes.
+const MAX_QUOTED_BYTES: usize = 200;
+
 /// Options in one line: what `ofprotocol` sends to a switch, and what a record has.
 pub fn to_line(options: &Options) -> String {
     Value::Table(table(options)).to_string()
@@ -72,13 +75,24 @@ pub fn read(path: &Path) -> Result<(Vec<Options>, String)> {
     Ok((switches, text))
 }
 
+/// The options in a file's text, unchecked. Errors: what is wrong, with the line and, unless it is
+/// long, its text.
+pub fn parsed(text: &str) -> Result<Options> {
+    let wrong = |error: toml::de::Error| {
+        let short = shortened(short_error(error.message()));
+        let whole = error.to_string();
+        let mut lines = whole.lines();
+        if lines.clone().any(|line| line.len() > MAX_QUOTED_BYTES) {
+            return format!("{}: {short}", lines.next().unwrap_or_default());
+        }
+        whole.replace(error.message(), &short).trim_end().into()
+    };
+    Ok(toml::from_str(text).map_err(wrong)?)
+}
+
 /// The checked options of each switch in a file's text. Errors: as [`read`], of any length.
 fn checked(path: &Path, text: &str) -> Result<Vec<Options>> {
-    let all: Options = toml::from_str(text).map_err(|error| {
-        let short = short_error(error.message());
-        let text = error.to_string().replace(error.message(), &short);
-        format!("{}: {}", path.display(), text.trim_end())
-    })?;
+    let all = parsed(text).map_err(context(path.display()))?;
     let located = |at| move |error: Error| error.map(|wrong| in_file(path, text, at, &wrong));
     for (at, own) in all.switches.iter().enumerate() {
         only_own_keys(own).map_err(located(at))?;

@@ -2,9 +2,20 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::workers::WorkerCount;
+
+/// How many tables there may be.
+pub(super) const TABLE_COUNTS: &str = "OpenFlow numbers tables 0 to 253, so 1 to 254";
+
+/// Reads the number of tables in a file, which is checked later. Errors: it is above 255.
+fn table_count<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u8>, D::Error> {
+    let count = i64::deserialize(value)?;
+    let wrong = |_| D::Error::custom(format!("{count} tables: {TABLE_COUNTS}"));
+    u8::try_from(count).map(Some).map_err(wrong)
+}
 
 /// Options of `bofuss run`. Each is also a key of the TOML file, where a list is an array.
 #[derive(Clone, Debug, Default, clap::Args, Deserialize, Serialize)]
@@ -85,6 +96,7 @@ pub struct Options {
     pub fail_mode: Option<String>,
     /// Flow tables, 1 to 254 [default: 64, or those of the profile].
     #[arg(long, value_name = "COUNT")]
+    #[serde(deserialize_with = "table_count")]
     pub tables: Option<u8>,
     /// The most entries of one table [default: 1000000].
     #[arg(long, value_name = "COUNT")]

@@ -212,7 +212,7 @@ pub(super) fn number_of(option: &str, word: &str, ports: &[PortSpec]) -> Result<
     let named = ports.iter().find(|port| port.is_named(word));
     named.map_or_else(
         || {
-            let number = port_number(option, word);
+            let number = port_number(&format!("{option}: there is no port '{word}'"), word);
             number.map_err(|error| error.map(|text| format!("{text}, or the name of a port")))
         },
         |port| Ok(port.number),

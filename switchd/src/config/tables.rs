@@ -10,10 +10,14 @@ use bofuss_oflib::types::GroupId;
 use bofuss_oflib::{Mac, ParseError, PortNo};
 
 use super::Options;
+use super::options::TABLE_COUNTS;
 use super::ports::{PortSpec, existing, number_of, ports};
 use super::vlans::port_vlans;
 use crate::error::{Result, context};
 use crate::profile::Profile;
+
+/// The highest VLAN of a station. IEEE 802.1Q reserves 4095, so that no frame has it.
+const MAX_VLAN: u16 = 4094;
 
 /// Checks these options. Errors: a sentence that begins with the wrong one.
 pub(super) fn datapath_config(
@@ -26,9 +30,7 @@ pub(super) fn datapath_config(
         .tables
         .unwrap_or(profile.map_or(default.n_tables, Profile::n_tables));
     if !(1..=254).contains(&n_tables) {
-        return Err(
-            format!("--tables {n_tables}: OpenFlow numbers tables 0 to 253, so 1 to 254").into(),
-        );
+        return Err(format!("--tables {n_tables}: {TABLE_COUNTS}").into());
     }
     if n_tables < least {
         return Err(format!(
@@ -143,8 +145,8 @@ pub fn address(option: &str, station: &str) -> Result<Station> {
     }
     let tag = match vlan.map(str::parse) {
         None => 0,
-        Some(Ok(vlan @ 0..=0xfff)) => VID_PRESENT | vlan,
-        Some(_) => return Err(format!("{option}: a VLAN is 0 to 4095").into()),
+        Some(Ok(vlan @ 0..=MAX_VLAN)) => VID_PRESENT | vlan,
+        Some(_) => return Err(format!("{option}: a VLAN is 0 to {MAX_VLAN}").into()),
     };
     Ok((tag, mac))
 }

@@ -40,6 +40,9 @@ impl Collector {
         if !is_name(host) && Ipv6Addr::from_str(host).is_err() {
             return Err(wrong());
         }
+        if IpAddr::from_str(host).is_ok_and(|address| address.is_unspecified()) {
+            return Err(format!("'{text}' is no address of a collector").into());
+        }
         let port = port.map(|port| port.parse().ok().filter(|port| *port != 0));
         Ok(Self {
             host: host.into(),
