@@ -132,7 +132,7 @@ is = 0
     }
 }
 
-/// The evaluation of the paper's section 5.2 at 20 %, with fewer flows.
+/// The evaluation of the paper (figure 6) at 20 %, with fewer flows.
 const TEN_LINES: &str = r#"
 end = 40
 known_addresses = true
