@@ -126,7 +126,12 @@ fn a_controller_has_the_entries_and_packets_of_a_switch_at_ports() {
 #[test]
 fn options_of_p4runtime_are_refused_with_their_place() {
     let [json, p4info] = files();
+    let too_large = u64::MAX.to_string();
     for (words, why) in [
+        (
+            &["--p4", &json, "--p4-device-id", &too_large][..],
+            "is not in 0..=9223372036854775807",
+        ),
         (
             &["--p4runtime", "127.0.0.1:1"][..],
             "--p4runtime: it needs --p4",

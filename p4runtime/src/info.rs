@@ -11,6 +11,7 @@ use crate::value::width;
 use crate::wire::config::{ActionRefScope, MatchFieldMatchType, P4Info, Preamble};
 
 /// A field of a key, in the order of the program's key.
+#[derive(Debug)]
 pub struct FieldInfo {
     pub id: u32,
     pub name: String,
@@ -19,6 +20,7 @@ pub struct FieldInfo {
 }
 
 /// An action as one table has it.
+#[derive(Debug)]
 pub struct TableActionInfo {
     /// Its index in the program.
     pub index: usize,
@@ -26,6 +28,7 @@ pub struct TableActionInfo {
 }
 
 /// A table.
+#[derive(Debug)]
 pub struct TableInfo {
     pub index: usize,
     pub name: String,
@@ -38,6 +41,7 @@ pub struct TableInfo {
 }
 
 /// An action.
+#[derive(Debug)]
 pub struct ActionInfo {
     pub name: String,
     /// Ids, names and widths of the parameters, in the order of the program.
@@ -45,6 +49,7 @@ pub struct ActionInfo {
 }
 
 /// An action profile.
+#[derive(Debug)]
 pub struct ProfileInfo {
     pub index: usize,
     pub max_group_size: i32,
@@ -53,6 +58,7 @@ pub struct ProfileInfo {
 }
 
 /// An array of counters, meters or registers, or a value set.
+#[derive(Debug)]
 pub struct ArrayInfo {
     pub index: usize,
     pub name: String,
@@ -62,7 +68,7 @@ pub struct ArrayInfo {
 }
 
 /// How a digest's values are put together.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DigestShape {
     Bits,
     Tuple,
@@ -71,19 +77,21 @@ pub enum DigestShape {
 }
 
 /// A digest.
+#[derive(Debug)]
 pub struct DigestInfo {
     pub id: u32,
     pub shape: DigestShape,
 }
 
 /// A value set of the parser.
+#[derive(Debug)]
 pub struct ValueSetInfo {
     pub index: usize,
     pub fields: Vec<FieldInfo>,
 }
 
 /// What controllers name, by id.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Info {
     pub tables: BTreeMap<u32, TableInfo>,
     pub actions: BTreeMap<u32, ActionInfo>,

@@ -10,6 +10,7 @@ use crate::wire::messages::{PacketIn, PacketMetadata, PacketOut};
 /// The widest header, in bits.
 const MAX_BITS: u64 = 1 << 16;
 
+#[derive(Debug)]
 struct Field {
     id: u32,
     name: String,
@@ -18,7 +19,7 @@ struct Field {
 }
 
 /// The fields of a header with the annotation `controller_header`, in order.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Layout {
     fields: Vec<Field>,
 }

@@ -20,7 +20,7 @@ struct DeviceConfig {
 }
 
 /// A forwarding pipeline that was checked.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Pipeline {
     pub(crate) config: Arc<ForwardingPipelineConfig>,
     pub(crate) info: Arc<Info>,

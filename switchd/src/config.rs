@@ -44,7 +44,7 @@ use ports::{numbered, ports_and_queues};
 use tables::datapath_config;
 
 pub use accelerate::{Accelerate, AccelerateOptions};
-pub use copiers::ConfiguredCopier;
+pub use copiers::{ConfiguredCopier, OF_MESSAGES, is_of_messages};
 pub use file::{
     OF_ALL, each, from_line, from_table, in_file, over, parsed, read, table, to_line, unknown_key,
 };

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use tracing::{error_span, info, warn};
 
 use crate::capture::MessageCaptures;
-use crate::config::{Config, from_line};
+use crate::config::{Config, OF_MESSAGES, from_line};
 use crate::control;
 use crate::dataplane::{Answer, CollectSlice, Collection, Input, Operation, OperatorCommand, Page};
 use crate::error::{Error, Result, context};
@@ -273,7 +273,7 @@ impl Running {
         let (Some((port, name)), Some(file)) = (argument.split_once(' '), file) else {
             return Err("PORT and FILE are required, and FILE open, as from bofuss ctl".into());
         };
-        if port != "openflow" {
+        if port != OF_MESSAGES {
             return self.queue.ask(Operation::Capture(argument, file)).await;
         }
         self.messages.begin(name, Some(file), &self.name)?;

@@ -5,6 +5,14 @@ use std::path::{Path, PathBuf};
 use crate::capture::check_place;
 use crate::error::{Result, context};
 
+/// The word in place of a port for a capture of OpenFlow messages.
+pub const OF_MESSAGES: &str = "openflow";
+
+/// Whether a capture is of OpenFlow messages, and not of a port.
+pub fn is_of_messages(words: &str) -> bool {
+    words.split(' ').next() == Some(OF_MESSAGES)
+}
+
 /// A capture or mirror of a port, with the arguments of the command that starts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfiguredCopier {
@@ -49,7 +57,7 @@ pub(super) fn copiers(
         let file = rest.split(' ').next().unwrap_or_default();
         check_place(file, folder).map_err(context(format_args!("--capture {words}")))?;
         match port {
-            "openflow" => files.push(rest.into()),
+            OF_MESSAGES => files.push(rest.into()),
             _ => copiers.push(ConfiguredCopier::Capture(words.clone())),
         }
     }

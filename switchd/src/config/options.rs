@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::value_parser;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -264,8 +265,9 @@ pub struct Options {
     /// not set the program first.
     #[arg(long, value_name = "FILE")]
     pub p4info: Option<PathBuf>,
-    /// By what number controllers of P4Runtime name the switch [default: 1].
-    #[arg(long, value_name = "ID")]
+    /// By what number controllers of P4Runtime name the switch, below 2^63 [default: 1].
+    // A number of TOML has not more bits.
+    #[arg(long, value_name = "ID", value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
     pub p4_device_id: Option<u64>,
     /// The port of the program whose frames are packet-ins and packet-outs of P4Runtime, 0 to 510
     /// [default: none].

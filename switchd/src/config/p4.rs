@@ -8,6 +8,7 @@ use bofuss_channel::read_input;
 use bofuss_p4::{Program, Switch};
 use bofuss_p4runtime::Pipeline;
 
+use super::copiers::is_of_messages;
 use super::{Options, PortSpec, table};
 use crate::error::{Result, context};
 
@@ -36,6 +37,25 @@ const KEYS: &[&str] = &[
     "p4-cpu-port",
 ];
 
+/// Those of them that mean nothing without `p4`, and without `p4runtime`.
+const NEEDING_P4: &[&str] = &[
+    "p4-entries",
+    "p4runtime",
+    "p4info",
+    "p4-device-id",
+    "p4-cpu-port",
+];
+const NEEDING_P4RUNTIME: &[&str] = &["p4info", "p4-device-id", "p4-cpu-port"];
+
+/// Errors: one of these keys is given, without the one that it needs.
+fn refuse_without(needed: &str, keys: &[&str], options: &Options) -> Result<()> {
+    let given = table(options);
+    match keys.iter().find(|key| given.contains_key(**key)) {
+        Some(key) => Err(format!("--{key}: it needs --{needed}").into()),
+        None => Ok(()),
+    }
+}
+
 /// A P4 program and its entries, read and checked.
 #[derive(Clone, Debug)]
 pub struct P4Program {
@@ -55,22 +75,17 @@ pub struct RuntimeOptions {
     pub device_id: u64,
     /// The port of packet-ins and packet-outs.
     pub cpu_port: Option<u32>,
+    /// The program with its P4Info, if that was given.
+    pub pipeline: Option<Pipeline>,
     p4info: Option<PathBuf>,
 }
 
 impl RuntimeOptions {
-    /// Reads these options; `None` without an address. Errors: what is wrong with one.
-    fn of(options: &Options, ports: &[PortSpec]) -> Result<Option<Self>> {
+    /// Reads these options of a switch with this program; `None` without an address. Errors: what
+    /// is wrong with one.
+    fn of(options: &Options, program: &Path, ports: &[PortSpec]) -> Result<Option<Self>> {
         let Some(address) = &options.p4runtime else {
-            let others = [
-                ("p4info", options.p4info.is_some()),
-                ("p4-device-id", options.p4_device_id.is_some()),
-                ("p4-cpu-port", options.p4_cpu_port.is_some()),
-            ];
-            return match others.into_iter().find(|(_, is_given)| *is_given) {
-                Some((name, _)) => Err(format!("--{name}: it needs --p4runtime").into()),
-                None => Ok(None),
-            };
+            return refuse_without("p4runtime", NEEDING_P4RUNTIME, options).map(|()| None);
         };
         let Ok(address) = address.parse() else {
             let error = format!("--p4runtime {address}: write ADDRESS:PORT, as 127.0.0.1:9559");
@@ -85,11 +100,13 @@ impl RuntimeOptions {
                 return Err(error.into());
             }
         }
+        let p4info = options.p4info.as_ref();
         Ok(Some(Self {
             address,
             device_id: options.p4_device_id.unwrap_or(1),
             cpu_port: options.p4_cpu_port,
-            p4info: options.p4info.clone(),
+            pipeline: p4info.map(|file| pipeline(program, file)).transpose()?,
+            p4info: p4info.cloned(),
         }))
     }
 }
@@ -100,17 +117,7 @@ impl P4Program {
     /// Errors: what is wrong with the program or its entries, and where; an option of OpenFlow.
     pub fn of(options: &Options, ports: &[PortSpec]) -> Result<Option<Self>> {
         let Some(program) = options.p4.clone() else {
-            let others = [
-                ("p4-entries", options.p4_entries.is_some()),
-                ("p4runtime", options.p4runtime.is_some()),
-                ("p4info", options.p4info.is_some()),
-                ("p4-device-id", options.p4_device_id.is_some()),
-                ("p4-cpu-port", options.p4_cpu_port.is_some()),
-            ];
-            return match others.into_iter().find(|(_, is_given)| *is_given) {
-                Some((name, _)) => Err(format!("--{name}: it needs --p4").into()),
-                None => Ok(None),
-            };
+            return refuse_without("p4", NEEDING_P4, options).map(|()| None);
         };
         for (key, value) in table(options) {
             let is_given = match &value {
@@ -136,14 +143,14 @@ impl P4Program {
             let error = format!("--port {kind}: with --p4 a port number is 0 to {MAX_PORT}");
             return Err(error.into());
         }
-        let this = Self {
+        let mut this = Self {
             program,
             entries: options.p4_entries.clone(),
             seed: options.seed.unwrap_or(0).into(),
-            runtime: RuntimeOptions::of(options, ports)?,
+            runtime: None,
         };
         this.switch()?;
-        this.pipeline()?;
+        this.runtime = RuntimeOptions::of(options, &this.program, ports)?;
         Ok(Some(this))
     }
 
@@ -152,21 +159,6 @@ impl P4Program {
         let p4info = self.runtime.iter().flat_map(|runtime| &runtime.p4info);
         let files = [&self.program].into_iter().chain(&self.entries);
         files.chain(p4info)
-    }
-
-    /// The program with its P4Info, if that was given, as controllers of P4Runtime know it. Errors:
-    /// what is wrong with it.
-    pub fn pipeline(&self) -> Result<Option<Pipeline>> {
-        let runtime = self.runtime.as_ref();
-        let Some(file) = runtime.and_then(|runtime| runtime.p4info.as_ref()) else {
-            return Ok(None);
-        };
-        let name = format!("--p4info {}", file.display());
-        let p4info = read_input(file).map_err(context(&name))?;
-        let program = read_input(&self.program).map_err(context(self.program.display()))?;
-        let pipeline = Pipeline::new(&p4info, program.into_bytes());
-        let pipeline = pipeline.map_err(|error| context(&name)(error.to_string()))?;
-        Ok(Some(pipeline))
     }
 
     /// Reads the files, and makes a switch of them. Errors: what is wrong with them, and where.
@@ -180,9 +172,13 @@ impl P4Program {
     }
 }
 
-/// Whether a capture is of OpenFlow messages, and not of a port.
-pub fn is_of_messages(words: &str) -> bool {
-    words.split(' ').next() == Some("openflow")
+/// A program with its P4Info, as controllers of P4Runtime know it. Errors: what is wrong with it.
+fn pipeline(program: &Path, p4info: &Path) -> Result<Pipeline> {
+    let name = format!("--p4info {}", p4info.display());
+    let p4info = read_input(p4info).map_err(context(&name))?;
+    let program = read_input(program).map_err(context(program.display()))?;
+    let pipeline = Pipeline::new(&p4info, program.into_bytes());
+    pipeline.map_err(|error| context(&name)(error.to_string()))
 }
 
 /// Reads a program. Errors: what is wrong with it, and where; after the file's name and `option`.

@@ -17,7 +17,7 @@ use tracing::{debug, info, warn};
 
 use super::outlet::{Loss, Outlet};
 use crate::config::Config;
-use crate::config::p4::is_of_messages;
+use crate::config::is_of_messages;
 use crate::dataplane::{Copied, NewTarget, PortSet, Ready, WakeSet};
 use crate::error::{Result, context};
 use crate::port::{self, OpenPort};

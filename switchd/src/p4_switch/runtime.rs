@@ -36,7 +36,7 @@ pub async fn open(program: &P4Program) -> Result<Option<(RuntimeServer, ToContro
         tls: None,
     };
     let (waits, jobs) = mpsc::channel(MOST_JOBS);
-    let (server, reports) = Server::new(settings, waits, program.pipeline()?);
+    let (server, reports) = Server::new(settings, waits, options.pipeline.clone());
     let server = RuntimeServer {
         server,
         jobs,
