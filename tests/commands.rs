@@ -362,18 +362,13 @@ fn a_changed_file_is_followed_without_losing_what_it_leaves() {
     // Pings go on over two ports while the third goes, by SIGHUP.
     std::fs::write(&file, format!("{}fail-mode = 'secure'\n", ports(&all[..2]))).unwrap();
     std::thread::scope(|scope| {
-        let pings = scope.spawn(|| {
-            let ping =
-                || run(Command::new("ping").args(["-n", "-c", "40", "-i", "0.02", "10.0.0.2"]));
-            printed(&lab.host(1, ping))
-        });
+        let pings = scope.spawn(|| lab.lost_pings(40, "0.02"));
         let pid = lab.switch.0.id().to_string();
         run(Command::new("kill").args(["-HUP", &pid]));
         until("the file is read", || {
             lab.log().matches("is in effect").count() == 2
         });
-        let said = pings.join().unwrap();
-        assert!(said.contains(" 0% packet loss"), "{said}");
+        assert_eq!(pings.join().unwrap(), [0; 0], "{}", lab.log());
     });
     assert!(!lab.pings(1, 3), "port 3 is gone");
     let flows = printed(&lab.dpctl(&["dump-flows"]));

@@ -5,6 +5,7 @@ pub mod folder;
 pub mod locked;
 pub mod misread;
 pub mod peers;
+pub mod pings;
 pub mod raw;
 
 use std::collections::BTreeMap;
@@ -316,13 +317,6 @@ impl Lab {
             lab: self,
             version: "OpenFlow13",
         }
-    }
-
-    /// Returns true if one host reaches another with one ping.
-    pub fn pings(&self, from: u8, to: u8) -> bool {
-        let target = address(to).to_string();
-        let ping = || run(Command::new("ping").args(["-n", "-c", "1", "-W", "1", &target]));
-        self.host(from, ping).status.success()
     }
 
     /// Waits until every host reaches every other.
