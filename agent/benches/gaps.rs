@@ -342,8 +342,9 @@ fn time_with(flows: &[&str]) -> Duration {
         port_no,
         ..PortDesc::default()
     };
-    lab.switch
-        .port_changed(lab.now, desc, capabilities, &mut lab.io);
+    lab.switch.ports(lab.now, &mut lab.io, |ports| {
+        ports.changed(desc, capabilities)
+    });
     flows.iter().for_each(|flow| lab.flow(C::ADD, flow));
     let (bytes, whole) = super_frame(0x18, 1448);
     lab.send_with(1, &bytes, whole);

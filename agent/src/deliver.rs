@@ -33,7 +33,7 @@ const MAX_DATA_BYTES: usize = 65_000;
 pub(crate) const UNASKED: u32 = 0;
 
 /// The datapath's sink: passes frames to the ports, and events to the connections that want them.
-pub(crate) struct SwitchSink<'a, I> {
+pub struct SwitchSink<'a, I> {
     pub(crate) now: Time,
     pub(crate) connections: &'a mut Connections,
     pub(crate) io: &'a mut I,

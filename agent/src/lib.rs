@@ -42,6 +42,7 @@ pub mod trace;
 mod turns;
 
 pub use connection::Lost;
+pub use deliver::SwitchSink;
 pub use fail_mode::{FailMode, STANDALONE_COOKIE};
 pub use features::Identity;
 pub use io::SwitchIo;

@@ -5,11 +5,10 @@ use alloc::vec::Vec;
 
 use bofuss_datapath::engine::{FrameEngine, PlainEngine, ReviewScope};
 use bofuss_datapath::reconfigure::Obstacle;
-use bofuss_datapath::{Datapath, QueueError, QueueSpec, Settled, Time};
-use bofuss_frame::{Frame, OffloadCapabilities};
+use bofuss_datapath::{Datapath, PortControl, QueueError, QueueSpec, Settled, Time};
+use bofuss_frame::Frame;
+use bofuss_oflib::message::ControllerRole;
 use bofuss_oflib::message::controller_status::ControllerStatusReason;
-use bofuss_oflib::message::multipart::PortStats;
-use bofuss_oflib::message::{ControllerRole, PortDesc};
 use bofuss_oflib::types::QueueId;
 #[cfg(feature = "text")]
 use bofuss_oflib::{ErrorCode, ExtValue};
@@ -89,11 +88,6 @@ impl<E: FrameEngine> Switch<E> {
         &self.datapath
     }
 
-    /// Forgets the addresses that NORMAL has learned.
-    pub fn forget_addresses(&mut self) {
-        self.datapath.bridge_mut().forget_all();
-    }
-
     /// What its engine knows.
     pub fn engine_mut(&mut self) -> &mut E::State {
         self.datapath.engine_mut()
@@ -127,42 +121,15 @@ impl<E: FrameEngine> Switch<E> {
         parts.datapath.receive(now, port, frames, &mut parts.sink);
     }
 
-    /// Adds a port, or changes its description.
-    pub fn port_changed<I: SwitchIo>(
+    /// Changes ports and their queues, or tells what happened to them, as `change` does.
+    pub fn ports<I: SwitchIo, R>(
         &mut self,
         now: Time,
-        desc: PortDesc,
-        capabilities: OffloadCapabilities,
         io: &mut I,
-    ) {
+        change: impl FnOnce(&mut PortControl<'_, SwitchSink<'_, I>, E>) -> R,
+    ) -> R {
         let parts = &mut self.parts(now, io);
-        parts
-            .datapath
-            .port_control(now, &mut parts.sink)
-            .changed(desc, capabilities);
-    }
-
-    /// Removes a port.
-    pub fn port_removed<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
-        let parts = &mut self.parts(now, io);
-        parts
-            .datapath
-            .port_control(now, &mut parts.sink)
-            .removed(port);
-    }
-
-    /// Reports that a port which accepted no frames accepts them again.
-    pub fn port_has_room<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
-        let parts = &mut self.parts(now, io);
-        parts
-            .datapath
-            .port_control(now, &mut parts.sink)
-            .has_room(port);
-    }
-
-    /// Sets the counters of what a port's driver lost.
-    pub fn set_driver_counters(&mut self, port: PortNo, lost: &PortStats) {
-        self.datapath.set_driver_counters(port, lost);
+        change(&mut parts.datapath.port_control(now, &mut parts.sink))
     }
 
     /// Adds a connection that speaks `version`; `is_controller` says whether its peer is a
@@ -382,23 +349,6 @@ impl<E: FrameEngine> Switch<E> {
         spec: QueueSpec,
     ) -> Result<(), QueueError> {
         self.datapath.modify_queue(now, port, id, spec)
-    }
-
-    /// Deletes a queue of a port; the frames in it are dropped.
-    ///
-    /// Errors: why it stays.
-    pub fn delete_queue<I: SwitchIo>(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        id: QueueId,
-        io: &mut I,
-    ) -> Result<(), QueueError> {
-        let parts = &mut self.parts(now, io);
-        parts
-            .datapath
-            .port_control(now, &mut parts.sink)
-            .delete_queue(port, id)
     }
 
     /// Runs the request's frame through the pipeline without any effect, and returns the steps.

@@ -92,8 +92,9 @@ impl Lab {
             ..PortDesc::default()
         };
         let capabilities = OffloadCapabilities::default();
-        self.switch
-            .port_changed(self.now, desc, capabilities, &mut self.io);
+        self.switch.ports(self.now, &mut self.io, |ports| {
+            ports.changed(desc, capabilities)
+        });
     }
 
     fn message(&mut self, conn: ConnId, message: Message) -> Vec<(u64, u32, Message)> {
@@ -250,7 +251,8 @@ fn events_and_time_reach_the_controllers_and_send_packets() {
     lab.flow(FlowModCommand::ADD, "priority=5,in_port=1,actions=output:2");
     let sent = lab.flow(FlowModCommand::DELETE, "in_port=1");
     assert_eq!(sent, [event("removed 5")]);
-    lab.switch.port_removed(lab.now, PortNo(4), &mut lab.io);
+    lab.switch
+        .ports(lab.now, &mut lab.io, |ports| ports.removed(PortNo(4)));
     assert!(lab.sent().contains(&event("port 4 false")));
     lab.port(4);
     lab.sent();

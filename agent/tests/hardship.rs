@@ -32,9 +32,11 @@ fn a_slow_reader_loses_packet_ins_and_gets_one_port_status_each() {
     assert_eq!(lab.io.messages, []);
     assert_eq!(lab.switch.lost(CONN).packet_ins, 5);
     lab.port(9);
-    lab.switch.port_removed(lab.now, PortNo(4), &mut lab.io);
+    lab.switch
+        .ports(lab.now, &mut lab.io, |ports| ports.removed(PortNo(4)));
     lab.port(4);
-    lab.switch.port_removed(lab.now, PortNo(3), &mut lab.io);
+    lab.switch
+        .ports(lab.now, &mut lab.io, |ports| ports.removed(PortNo(3)));
     assert_eq!(lab.io.messages, []);
     assert!(!lab.switch.has_work(&lab.io), "nothing can be done now");
     lab.io.stuck = false;
@@ -224,7 +226,8 @@ fn the_port_with_most_addresses_loses_its_own_first_and_a_bounded_one_has_fewer(
     lab.send(1, &raw(0, 0xfffe));
     assert!(is_known(&mut lab, 1), "it moved to the other port");
     assert!(is_known(&mut lab, 4998), "which left a place");
-    lab.switch.port_removed(lab.now, PortNo(2), &mut lab.io);
+    lab.switch
+        .ports(lab.now, &mut lab.io, |ports| ports.removed(PortNo(2)));
     assert!(!is_known(&mut lab, 1) && is_known(&mut lab, 4998));
 }
 
@@ -259,7 +262,8 @@ fn a_static_address_does_not_move_and_the_others_are_forgotten_when_asked() {
         learned(&lab),
         [(station(8), PortNo(1)), (station(0xffff), PortNo(4))]
     );
-    lab.switch.forget_addresses();
+    lab.switch
+        .ports(lab.now, &mut lab.io, |ports| ports.forget_addresses());
     assert_eq!(learned(&lab), []);
     assert_eq!((to(&mut lab, 7), to(&mut lab, 8).len()), (vec![3], 3));
     lab.reconfigure(Config::default());

@@ -83,7 +83,9 @@ impl Stage {
             port_no: PortNo(1),
             ..PortDesc::default()
         };
-        switch.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut io);
+        switch.ports(Time(0), &mut io, |ports| {
+            ports.changed(desc, OffloadCapabilities::default())
+        });
         io.sent.clear();
         Self {
             switch,

@@ -33,8 +33,9 @@ fn lab() -> Lab {
         ..PortDesc::default()
     };
     let capabilities = OffloadCapabilities::default();
-    lab.switch
-        .port_changed(lab.now, desc, capabilities, &mut lab.io);
+    lab.switch.ports(lab.now, &mut lab.io, |ports| {
+        ports.changed(desc, capabilities)
+    });
     lab.io.messages.clear();
     lab
 }

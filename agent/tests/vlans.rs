@@ -92,7 +92,7 @@ fn a_frame_reaches_the_ports_of_its_vlan_with_the_tag_that_it_has_there() {
                 assert_eq!(left, wanted, "{name}: port {port}, tags {tci:x?}");
             }
         }
-        let lost: Vec<_> = lab.switch.datapath().drops().collect();
+        let lost: Vec<_> = lab.switch.datapath().lane().drops().collect();
         let expected = [(DropReason::NoOutput, 6), (DropReason::Vlan, 6)];
         assert_eq!(lost, expected, "{name}");
     }

@@ -463,7 +463,7 @@ pub unsafe extern "C" fn bofuss_get_usage(
             meters: datapath.meters().count() as u32,
             ..SwitchUsage::default()
         };
-        for (reason, count) in datapath.drops() {
+        for (reason, count) in datapath.lane().drops() {
             made.drops += count;
             if reason == DropReason::Meter {
                 made.meter_drops = count;

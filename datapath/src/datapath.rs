@@ -6,7 +6,7 @@ use alloc::{
 
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::message::multipart::{PortStats, TableFeatures};
+use bofuss_oflib::message::multipart::TableFeatures;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Catalogue, ErrorCode, PortNo};
 
@@ -31,7 +31,7 @@ use crate::pipeline::context::{Context, Lane, Pipeline, PortQueues};
 use crate::tables::field_uses::FieldUses;
 use crate::tables::shape::PipelineShape;
 use crate::tables::shared::SharedInstructions;
-use crate::{Config, DropReason, Entry, Hook, Port, QueueSpec, Sink, Table, Time, Trial};
+use crate::{Config, Entry, Hook, Port, QueueSpec, Sink, Table, Time, Trial};
 
 /// An OpenFlow switch without connections.
 pub struct Datapath<E: FrameEngine = PlainEngine> {
@@ -244,14 +244,6 @@ impl<E: FrameEngine> Datapath<E> {
         &self.pipeline.ports
     }
 
-    /// Returns how many packets were dropped for each reason that occurred.
-    pub fn drops(&self) -> impl Iterator<Item = (DropReason, u64)> {
-        let counted = DropReason::ALL
-            .iter()
-            .map(|r| (*r, self.lane.drops[*r as usize]));
-        counted.filter(|(_, count)| *count > 0)
-    }
-
     /// The queues of ports.
     pub fn queues(&self) -> &PortQueues {
         &self.queues
@@ -269,13 +261,6 @@ impl<E: FrameEngine> Datapath<E> {
         spec: QueueSpec,
     ) -> Result<(), QueueError> {
         self.queues.modify(now, &self.pipeline, port, id, spec)
-    }
-
-    /// Sets the counters that a port's driver keeps: frames lost at reception and transmission.
-    pub fn set_driver_counters(&mut self, port: PortNo, lost: &PortStats) {
-        if let Some(port) = self.pipeline.ports.get_mut(&port) {
-            port.set_driver_counters(lost);
-        }
     }
 
     /// The time when [`Datapath::tick`] has to be called next; `None` if there is no timer.
@@ -304,11 +289,6 @@ impl<E: FrameEngine> Datapath<E> {
     /// What NORMAL has learned.
     pub fn bridge(&self) -> &Bridge {
         &self.pipeline.bridge
-    }
-
-    /// What NORMAL has learned, to forget it.
-    pub fn bridge_mut(&mut self) -> &mut Bridge {
-        &mut self.pipeline.bridge
     }
 
     /// What can be given the past of an earlier run.

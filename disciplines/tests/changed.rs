@@ -86,7 +86,7 @@ fn waiting_frames_stay_when_a_port_gets_another_discipline() {
     datapath.tick(Time(Time::SEC), &mut out);
     assert_eq!(out.left, [0, 0, 1, 1]);
     assert_eq!(
-        (datapath.drops().count(), pool.stats().bytes_in_use),
+        (datapath.lane().drops().count(), pool.stats().bytes_in_use),
         (0, 0)
     );
 }

@@ -93,7 +93,9 @@ fn switch(catalogue: &Arc<Catalogue>, io: &mut Wire) -> Switch {
             curr_speed: 10_000_000,
             ..PortDesc::default()
         };
-        switch.port_changed(Time(0), desc, OffloadCapabilities::default(), io);
+        switch.ports(Time(0), io, |ports| {
+            ports.changed(desc, OffloadCapabilities::default())
+        });
     }
     switch
 }

@@ -110,8 +110,9 @@ impl EmbeddedSwitch {
         if !desc.port_no.is_port() {
             return Err(EmbedError::BadPortNumber(desc.port_no));
         }
-        self.switch
-            .port_changed(now, desc, capabilities, &mut self.effects);
+        self.switch.ports(now, &mut self.effects, |ports| {
+            ports.changed(desc, capabilities)
+        });
         self.finish(now);
         Ok(())
     }
@@ -120,7 +121,8 @@ impl EmbeddedSwitch {
     pub fn remove_port(&mut self, now: Time, port: PortNo) -> Result<(), EmbedError> {
         self.port(port)?;
         self.effects.room.remove(&port);
-        self.switch.port_removed(now, port, &mut self.effects);
+        self.switch
+            .ports(now, &mut self.effects, |ports| ports.removed(port));
         self.finish(now);
         Ok(())
     }
@@ -151,7 +153,8 @@ impl EmbeddedSwitch {
             Some(frames) => self.effects.room.insert(port, frames),
             None => self.effects.room.remove(&port),
         };
-        self.switch.port_has_room(now, port, &mut self.effects);
+        self.switch
+            .ports(now, &mut self.effects, |ports| ports.has_room(port));
         self.finish(now);
         Ok(())
     }

@@ -77,7 +77,8 @@ impl Lab {
         for port in 1..=ports {
             let desc = bofuss_embed::port(port);
             let io = &mut lab.io;
-            lab.switch.port_changed(now, desc, Default::default(), io);
+            lab.switch
+                .ports(now, io, |ports| ports.changed(desc, Default::default()));
         }
         lab
     }

@@ -74,7 +74,9 @@ impl Bench {
                 port_no,
                 ..PortDesc::default()
             };
-            switch.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut io);
+            switch.ports(Time(0), &mut io, |ports| {
+                ports.changed(desc, OffloadCapabilities::default())
+            });
         }
         switch.connected(Time(0), CONN, Version::V1_3, true);
         Self {
@@ -203,7 +205,7 @@ fn trace_test(engine: Engine) {
     bench.flow("priority=1,in_port=1,actions=set_flow_state(state=1,idle_timeout=0),normal");
     let before = (
         bench.pool.stats().bytes_in_use,
-        bench.switch.datapath().drops().count(),
+        bench.switch.datapath().lane().drops().count(),
     );
     bench.message(
         Time(1),
@@ -224,7 +226,7 @@ fn trace_test(engine: Engine) {
     assert_eq!(bench.io.frames, 0);
     let after = (
         bench.pool.stats().bytes_in_use,
-        bench.switch.datapath().drops().count(),
+        bench.switch.datapath().lane().drops().count(),
     );
     assert_eq!(before, after);
     assert_eq!(bench.switch.settled().table_counts(TableId(0)).lookups, 0);

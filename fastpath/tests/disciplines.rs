@@ -132,9 +132,9 @@ fn every_lost_frame_is_counted_while_flows_ports_and_disciplines_change() {
             now = now.max(due).after(1);
             datapath.tick(now, &mut left);
         }
-        let dropped: u64 = datapath.drops().map(|(_, count)| count).sum();
+        let dropped: u64 = datapath.lane().drops().map(|(_, count)| count).sum();
         assert_eq!(left.0.len() as u64 + dropped, sent as u64, "{}", row.name);
-        let drops: Vec<_> = datapath.drops().collect();
+        let drops: Vec<_> = datapath.lane().drops().collect();
         assert!(
             left.0.len() > 1_000,
             "{}: {} {drops:?}",

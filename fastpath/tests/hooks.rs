@@ -150,7 +150,7 @@ fn compare_with(
         }
         let counts = |table| datapath_counts(&mut datapath, table);
         let tables: Vec<_> = (0..4).map(TableId).map(counts).collect();
-        let drops: Vec<_> = datapath.drops().collect();
+        let drops: Vec<_> = datapath.lane().drops().collect();
         let named: Vec<_> = datapath.hooks().drops().collect();
         assert!(
             !seen.left.is_empty(),
@@ -469,6 +469,11 @@ fn actions_of_hooks_that_cause_each_other_are_limited() {
             "{name}: {}",
             seen.left.len()
         );
-        assert!(datapath.drops().any(|(reason, _)| reason.name() == "work"));
+        assert!(
+            datapath
+                .lane()
+                .drops()
+                .any(|(reason, _)| reason.name() == "work")
+        );
     }
 }

@@ -86,7 +86,7 @@ fn send(datapath: &mut Datapath, port: u32, front: &[u8], packets: &[&[u8]], see
 }
 
 fn dropped(datapath: &Datapath, reason: DropReason) -> u64 {
-    let mut drops = datapath.drops();
+    let mut drops = datapath.lane().drops();
     let found = drops.find(|(one, _)| *one == reason);
     found.map_or(0, |(_, count)| count)
 }
@@ -228,7 +228,10 @@ fn packets_without_ethernet_do_what_they_do_in_ethernet_frames() {
                 "{round} {engine:?}"
             );
             assert_eq!(by_tun.sent, by_twin.sent, "{round} {engine:?} {texts:?}");
-            assert!(tun.drops().eq(twin.drops()), "{round} {engine:?}");
+            assert!(
+                tun.lane().drops().eq(twin.lane().drops()),
+                "{round} {engine:?}"
+            );
             assert_eq!(
                 *wanted.get_or_insert_with(|| by_tun.sent.clone()),
                 by_tun.sent

@@ -57,7 +57,9 @@ fn restore(bytes: &[u8]) {
     let mut switch = Switch::new(now, datapath, Identity::default(), FailMode::Standalone);
     for number in 1..=2 {
         let port = bofuss_embed::port(number);
-        switch.port_changed(now, port, Default::default(), &mut Nothing);
+        switch.ports(now, &mut Nothing, |ports| {
+            ports.changed(port, Default::default())
+        });
     }
     let restored = state.restore(now, &mut switch);
     assert!(restored.why.len() <= restored.left_out);

@@ -145,8 +145,9 @@ impl Driver {
             ..PortDesc::default()
         };
         let capabilities = OffloadCapabilities::default();
-        self.switch
-            .port_changed(self.now, desc, capabilities, &mut self.effects);
+        self.switch.ports(self.now, &mut self.effects, |ports| {
+            ports.changed(desc, capabilities)
+        });
     }
 
     /// Gives a connection's bytes to the switch, as the channel would.
@@ -280,8 +281,9 @@ impl Driver {
                 }
             }
             _ if what & 1 == 1 => {
-                self.switch
-                    .port_removed(self.now, PortNo(port), &mut self.effects);
+                self.switch.ports(self.now, &mut self.effects, |ports| {
+                    ports.removed(PortNo(port))
+                });
             }
             _ => self.port(port, which & 4 == 0),
         }

@@ -171,7 +171,7 @@ fn switch(network: &mut Network, id: NodeId) -> Value {
     for reason in DropReason::ALL {
         drops.insert(reason.name().into(), 0.into());
     }
-    for (reason, count) in datapath.drops() {
+    for (reason, count) in datapath.lane().drops() {
         drops.insert(reason.name().into(), count.into());
     }
     json!({"ports": ports, "tables": tables, "drops": drops})

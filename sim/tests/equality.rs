@@ -80,7 +80,9 @@ fn alone(catalogue: &Arc<Catalogue>) -> (Outputs, String) {
     let mut io = Alone::default();
     for number in 1..=PORTS {
         let desc = desc(number);
-        switch.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut io);
+        switch.ports(Time(0), &mut io, |ports| {
+            ports.changed(desc, OffloadCapabilities::default())
+        });
     }
     switch.connected(Time(0), ConnId(1), Version::V1_3, true);
     for (input, step) in inputs(catalogue).into_iter().zip(1..) {
@@ -127,7 +129,7 @@ fn counters(settled: &Settled<'_>) -> String {
     for (number, port) in datapath.ports() {
         text += &format!("{number}: {:?}\n", port.stats);
     }
-    for (reason, count) in datapath.drops() {
+    for (reason, count) in datapath.lane().drops() {
         text += &format!("{}: {count}\n", reason.name());
     }
     let mut cursor = bofuss_datapath::Cursor::new(TableId::ALL);

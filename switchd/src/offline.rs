@@ -87,7 +87,7 @@ pub fn switch(config: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<
     for port_no in ports {
         let desc = desc(config, port_no);
         let can = OffloadCapabilities::default();
-        switch.port_changed(Time(0), desc, can, &mut io);
+        switch.ports(Time(0), &mut io, |ports| ports.changed(desc, can));
     }
     for queue in &config.queues {
         let made = switch.modify_queue(Time(0), queue.port, queue.id, queue.spec);

@@ -77,8 +77,10 @@ impl Change {
     /// Makes the change in one replica, as far as it can be done at once.
     pub(crate) fn make(self, now: Time, switch: &mut Switch, io: &mut impl SwitchIo) {
         match self {
-            Self::Port(desc, capabilities) => switch.port_changed(now, *desc, capabilities, io),
-            Self::PortGone(port) => switch.port_removed(now, port, io),
+            Self::Port(desc, capabilities) => {
+                switch.ports(now, io, |ports| ports.changed(*desc, capabilities))
+            }
+            Self::PortGone(port) => switch.ports(now, io, |ports| ports.removed(port)),
             Self::Connected(conn, version) => switch.connected(now, conn, version, true),
             Self::Disconnected(conn) => switch.disconnected(now, conn),
             Self::Message(conn, xid, message) => {

@@ -105,8 +105,9 @@ impl Lab {
             port_no,
             ..PortDesc::default()
         };
-        self.switch
-            .port_changed(self.now, desc, OffloadCapabilities::default(), &mut self.io);
+        self.switch.ports(self.now, &mut self.io, |ports| {
+            ports.changed(desc, OffloadCapabilities::default())
+        });
     }
 
     pub fn message(&mut self, message: Message) {

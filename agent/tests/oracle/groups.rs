@@ -236,8 +236,9 @@ impl Both {
             ..PortDesc::default()
         };
         let lab = &mut self.lab;
-        lab.switch
-            .port_changed(lab.now, desc, OffloadCapabilities::default(), &mut lab.io);
+        lab.switch.ports(lab.now, &mut lab.io, |ports| {
+            ports.changed(desc, OffloadCapabilities::default())
+        });
         let told = lab.io.messages.pop();
         assert!(matches!(told, Some(Message::PortStatus(_))), "{told:?}");
     }

@@ -123,6 +123,18 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
         }
     }
 
+    /// Sets the counters that a port's driver keeps: frames lost at reception and transmission.
+    pub fn set_driver_counters(&mut self, number: PortNo, lost: &PortStats) {
+        if let Some(port) = self.cx.pipeline.ports.get_mut(&number) {
+            port.set_driver_counters(lost);
+        }
+    }
+
+    /// Forgets the addresses that NORMAL has learned at all ports.
+    pub fn forget_addresses(&mut self) {
+        self.cx.pipeline.bridge.forget_all();
+    }
+
     /// Determines anew which groups are live, after a port was added, removed or changed.
     fn liveness_changed(&mut self, port: PortNo) {
         self.cx.pipeline.port_liveness_changed(port);

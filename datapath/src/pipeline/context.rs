@@ -129,6 +129,14 @@ impl<E: EngineNotes> Lane<E> {
         }
     }
 
+    /// Returns how many packets were dropped for each reason that occurred.
+    pub fn drops(&self) -> impl Iterator<Item = (DropReason, u64)> {
+        let counted = DropReason::ALL
+            .iter()
+            .map(|r| (*r, self.drops[*r as usize]));
+        counted.filter(|(_, count)| *count > 0)
+    }
+
     /// Begins a trial.
     pub(crate) fn next_trial(&mut self) -> Trial {
         self.last_trial = self.last_trial.next();

@@ -149,19 +149,21 @@ fn take(
 ) -> Result<(), RecordError> {
     match input {
         RecordedInput::Port(desc, offloads) => {
-            switch.port_changed(at, PortDesc::clone(desc), *offloads, io);
+            switch.ports(at, io, |ports| {
+                ports.changed(PortDesc::clone(desc), *offloads)
+            });
         }
         RecordedInput::PortGone(port) => {
             known(switch, *port)?;
-            switch.port_removed(at, *port, io);
+            switch.ports(at, io, |ports| ports.removed(*port));
         }
         RecordedInput::PortRoom(port) => {
             known(switch, *port)?;
-            switch.port_has_room(at, *port, io);
+            switch.ports(at, io, |ports| ports.has_room(*port));
         }
         RecordedInput::PortLost(port, lost) => {
             known(switch, *port)?;
-            switch.set_driver_counters(*port, lost);
+            switch.ports(at, io, |ports| ports.set_driver_counters(*port, lost));
         }
         RecordedInput::Frames(port, frames) => {
             known(switch, *port)?;
@@ -190,13 +192,13 @@ fn take(
         RecordedInput::Work => switch.work(at, io),
         RecordedInput::Tick => switch.tick(at, io),
         RecordedInput::FailMode(mode) => switch.set_fail_mode(at, *mode),
-        RecordedInput::ForgetAddresses => switch.forget_addresses(),
+        RecordedInput::ForgetAddresses => switch.ports(at, io, |ports| ports.forget_addresses()),
         RecordedInput::Queue(port, queue, spec) => {
             // A switch that refused it when it was recorded refuses it now.
             let _ = switch.modify_queue(at, *port, *queue, *spec);
         }
         RecordedInput::QueueGone(port, queue) => {
-            let _ = switch.delete_queue(at, *port, *queue, io);
+            let _ = switch.ports(at, io, |ports| ports.delete_queue(*port, *queue));
         }
         RecordedInput::Reconfigure(new) => reconfigure(switch, make, at, new, io)?,
     }
@@ -242,7 +244,9 @@ fn reconfigure(
     };
     let mut other = make(&new.config)?;
     for (port, offloads) in &new.ports {
-        other.port_changed(at, port.clone(), *offloads, &mut aside);
+        other.ports(at, &mut aside, |ports| {
+            ports.changed(port.clone(), *offloads)
+        });
     }
     for (port, queue, spec) in &new.queues {
         let made = other.modify_queue(at, *port, *queue, *spec);

@@ -121,6 +121,36 @@ pub fn switch(
     }
 }
 
+/// The part of a [`Switch`] that changes its ports at a time.
+pub struct Ports<'a>(&'a mut Switch, Time);
+
+impl Ports<'_> {
+    pub fn changed(&mut self, desc: PortDesc, capabilities: OffloadCapabilities) {
+        if capabilities != OffloadCapabilities::default() {
+            note("! offloads of a port");
+        }
+        let is_up = desc.state.0 & PortState::LINK_DOWN.0 == 0;
+        let call = format!(
+            "port {} {} {} {} {}",
+            desc.port_no.0,
+            hex(&desc.hw_addr.0),
+            desc.supported.0,
+            desc.curr_speed,
+            word(is_up)
+        );
+        let Self(switch, now) = self;
+        let added = switch.inner().add_port(*now, desc, capabilities);
+        added.unwrap();
+        switch.called(&call);
+    }
+
+    pub fn removed(&mut self, port: PortNo) {
+        let Self(switch, now) = self;
+        let _ = switch.inner().remove_port(*now, port);
+        switch.called(&format!("gone {}", port.0));
+    }
+}
+
 impl Switch {
     fn inner(&mut self) -> &mut EmbeddedSwitch {
         self.embedded.as_mut().unwrap()
@@ -219,35 +249,9 @@ impl Switch {
         self.called(&format!("disconnect {}", inner.0));
     }
 
-    pub fn port_changed(
-        &mut self,
-        now: Time,
-        desc: PortDesc,
-        capabilities: OffloadCapabilities,
-        io: &mut Recorder,
-    ) {
+    pub fn ports(&mut self, now: Time, io: &mut Recorder, change: impl FnOnce(&mut Ports<'_>)) {
         let now = self.at(now);
-        if capabilities != OffloadCapabilities::default() {
-            note("! offloads of a port");
-        }
-        let is_up = desc.state.0 & PortState::LINK_DOWN.0 == 0;
-        let call = format!(
-            "port {} {} {} {} {}",
-            desc.port_no.0,
-            hex(&desc.hw_addr.0),
-            desc.supported.0,
-            desc.curr_speed,
-            word(is_up)
-        );
-        self.inner().add_port(now, desc, capabilities).unwrap();
-        self.called(&call);
-        self.deliver(io);
-    }
-
-    pub fn port_removed(&mut self, now: Time, port: PortNo, io: &mut Recorder) {
-        let now = self.at(now);
-        let _ = self.inner().remove_port(now, port);
-        self.called(&format!("gone {}", port.0));
+        change(&mut Ports(self, now));
         self.deliver(io);
     }
 

@@ -94,6 +94,32 @@ pub fn switch(
     }
 }
 
+/// The part of a [`Switch`] that changes its ports at a time.
+pub struct Ports<'a> {
+    switch: &'a mut Switch,
+    now: Time,
+    io: &'a mut Recorder,
+}
+
+impl Ports<'_> {
+    pub fn changed(&mut self, desc: PortDesc, capabilities: OffloadCapabilities) {
+        let (number, state, speed) = (desc.port_no.0, desc.state.0, desc.curr_speed);
+        let supported = desc.supported.0;
+        let line = format!("port {number} {state} {speed} {supported}");
+        let now = self.now;
+        self.switch.give(now, &line, self.io, |switch, io| {
+            switch.ports(now, io, |ports| ports.changed(desc, capabilities))
+        });
+    }
+
+    pub fn removed(&mut self, port: PortNo) {
+        let (now, line) = (self.now, format!("unplug {}", port.0));
+        self.switch.give(now, &line, self.io, |switch, io| {
+            switch.ports(now, io, |ports| ports.removed(port))
+        });
+    }
+}
+
 impl Switch {
     /// Notes an input and its time; before the first, what describes the switch.
     fn input(&mut self, now: Time, line: &str) {
@@ -145,25 +171,9 @@ impl Switch {
         self.plain.next_tick()
     }
 
-    pub fn port_changed(
-        &mut self,
-        now: Time,
-        desc: PortDesc,
-        capabilities: OffloadCapabilities,
-        io: &mut Recorder,
-    ) {
-        let (number, state, speed) = (desc.port_no.0, desc.state.0, desc.curr_speed);
-        let supported = desc.supported.0;
-        let line = format!("port {number} {state} {speed} {supported}");
-        self.give(now, &line, io, |switch, io| {
-            switch.port_changed(now, desc, capabilities, io)
-        });
-    }
-
-    pub fn port_removed(&mut self, now: Time, port: PortNo, io: &mut Recorder) {
-        self.give(now, &format!("unplug {}", port.0), io, |switch, io| {
-            switch.port_removed(now, port, io)
-        });
+    pub fn ports(&mut self, now: Time, io: &mut Recorder, change: impl FnOnce(&mut Ports<'_>)) {
+        let switch = self;
+        change(&mut Ports { switch, now, io });
     }
 
     pub fn receive(&mut self, now: Time, port: PortNo, frames: &mut Vec<Frame>, io: &mut Recorder) {

@@ -113,15 +113,18 @@ impl Bench {
     fn port(&mut self, number: u32, up: bool) {
         let port_no = PortNo(number);
         if !up {
-            return self.switch.port_removed(self.now, port_no, &mut self.io);
+            return self
+                .switch
+                .ports(self.now, &mut self.io, |ports| ports.removed(port_no));
         }
         let desc = PortDesc {
             port_no,
             ..PortDesc::default()
         };
         let capabilities = OffloadCapabilities::default();
-        self.switch
-            .port_changed(self.now, desc, capabilities, &mut self.io);
+        self.switch.ports(self.now, &mut self.io, |ports| {
+            ports.changed(desc, capabilities)
+        });
     }
 
     /// Sends a message as bytes. Returns the answers.

@@ -121,7 +121,8 @@ impl Bench {
                 ..PortDesc::default()
             };
             let io = &mut this.io;
-            this.switch.port_changed(Time(0), desc, capabilities, io);
+            this.switch
+                .ports(Time(0), io, |ports| ports.changed(desc, capabilities));
         }
         this.io.messages.clear();
         this

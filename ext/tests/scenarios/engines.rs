@@ -419,7 +419,7 @@ fn compare_all(states: bool, egress: bool, seed: u64) -> [CacheStats; 3] {
             }
             if number % COMPARED_EVERY == 0 {
                 lines.extend(counters(stage));
-                let drops = stage.switch.datapath().drops();
+                let drops = stage.switch.datapath().lane().drops();
                 lines.extend(drops.map(|drop| format!("{drop:?}")));
             }
             lines
@@ -441,7 +441,7 @@ fn compare_all(states: bool, egress: bool, seed: u64) -> [CacheStats; 3] {
         (DropReason::Meter, 50, "packets metered"),
         (DropReason::Vlan, 5, "packets of other VLANs"),
     ] {
-        let mut drops = stages[0].switch.datapath().drops();
+        let mut drops = stages[0].switch.datapath().lane().drops();
         let dropped = drops.find(|(reason, _)| *reason == wanted);
         least(dropped.map_or(0, |(_, count)| count), count, what);
     }

@@ -80,12 +80,9 @@ impl Stage {
             ..PortDesc::default()
         };
         let capabilities = self.capabilities.get(&port_no).copied();
-        self.switch.port_changed(
-            self.now,
-            desc,
-            capabilities.unwrap_or_default(),
-            &mut self.io,
-        );
+        self.switch.ports(self.now, &mut self.io, |ports| {
+            ports.changed(desc, capabilities.unwrap_or_default())
+        });
     }
 
     /// Opens a connection that speaks `version`.
@@ -348,7 +345,8 @@ impl Stage {
             }
             "unplug" => {
                 let port = parse_port(words[1]).unwrap();
-                self.switch.port_removed(self.now, port, &mut self.io);
+                self.switch
+                    .ports(self.now, &mut self.io, |ports| ports.removed(port));
             }
             "port-mod" => {
                 let port_no = parse_port(words[1]).unwrap();

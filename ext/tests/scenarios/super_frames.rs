@@ -148,7 +148,7 @@ fn compare(engine: Engine, seed: u64, without: &[&str]) -> [u64; 4] {
                 .for_each(|(count, more)| *count += more);
         }
     }
-    let mut drops = stages[1].switch.datapath().drops();
+    let mut drops = stages[1].switch.datapath().lane().drops();
     let metered = drops.find(|(reason, _)| *reason == DropReason::Meter);
     counts[3] = metered.map_or(0, |(_, count)| count);
     counts

@@ -149,7 +149,7 @@ pub(super) fn counters(datapath: &mut Datapath, tables: u8) -> String {
         let (id, input, bands) = (meter.meter_id, meter.input, meter.bands);
         text += &format!("{id:?} {input:?} {bands:?} ");
     }
-    for drop in settled.datapath().drops() {
+    for drop in settled.datapath().lane().drops() {
         text += &format!("{drop:?} ");
     }
     text

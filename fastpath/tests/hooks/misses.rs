@@ -108,7 +108,7 @@ fn a_packet_taken_on_a_miss_counts_neither_as_miss_nor_as_drop() {
             left.filter(|(port, _)| port.0 == number).count()
         };
         assert_eq!((to(2), to(3)), (10, 5), "{name}");
-        let drops = datapath.drops().filter(|(_, count)| *count > 0);
+        let drops = datapath.lane().drops().filter(|(_, count)| *count > 0);
         let drops: HashMap<DropReason, u64> = drops.collect();
         let expected = [(DropReason::TableMiss, 5), (DropReason::OutputIsIngress, 5)];
         assert_eq!(drops, HashMap::from(expected), "{name}");

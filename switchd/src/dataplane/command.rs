@@ -142,7 +142,7 @@ impl DataPlane {
                 self.live.give(
                     now,
                     |_| Some(RecordedInput::ForgetAddresses),
-                    |switch, _| switch.forget_addresses(),
+                    |switch, io| switch.ports(now, io, |ports| ports.forget_addresses()),
                 );
                 Ok(String::new())
             }
@@ -261,7 +261,7 @@ fn address_lines(live: &mut LiveSwitch) -> String {
 /// Lists the drop counters of the switch, by reason, then those of each port's driver.
 fn list_counters(live: &mut LiveSwitch) -> String {
     let mut text = String::new();
-    for (reason, count) in live.settled().datapath().drops() {
+    for (reason, count) in live.settled().datapath().lane().drops() {
         let _ = writeln!(text, "{} {count}", reason.name());
     }
     for (number, reason, count) in live.driver_drops() {

@@ -334,7 +334,7 @@ impl Follower {
         let now = self.clock.now();
         let switch = self.player.switch();
         if self.io.ports.send_queued(number) {
-            switch.port_has_room(now, number, &mut self.io);
+            switch.ports(now, &mut self.io, |ports| ports.has_room(number));
         }
         if switch.datapath().lane().backlog.has(number) {
             return;

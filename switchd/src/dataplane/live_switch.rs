@@ -300,7 +300,7 @@ impl LiveSwitch {
             self.give(
                 now,
                 |_| Some(RecordedInput::PortRoom(number)),
-                |switch, io| switch.port_has_room(now, number, io),
+                |switch, io| switch.ports(now, io, |ports| ports.has_room(number)),
             );
         }
         if self.switch.datapath().lane().backlog.has(number) {

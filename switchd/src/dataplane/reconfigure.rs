@@ -260,7 +260,7 @@ impl DataPlane {
             let _ = self.live.give(
                 now,
                 |_| Some(RecordedInput::QueueGone(*port, *id)),
-                |switch, io| switch.delete_queue(now, *port, *id, io),
+                |switch, io| switch.ports(now, io, |ports| ports.delete_queue(*port, *id)),
             );
         }
     }

@@ -118,7 +118,7 @@ impl Scrape {
         samples.add("pool_bytes", &[], pool.bytes_in_use);
         samples.add("pool_refused", &[], pool.refused);
         let datapath = live.settled().datapath();
-        for (reason, count) in datapath.drops() {
+        for (reason, count) in datapath.lane().drops() {
             samples.add("dropped_packets", &[("reason", &reason.name())], count);
         }
         for (extension, reason, count) in datapath.hooks().drops() {

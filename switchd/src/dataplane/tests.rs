@@ -320,7 +320,7 @@ fn counters(settled: &Settled<'_>) -> String {
     for (number, port) in datapath.ports() {
         text += &format!("{number}: {:?}\n", port.stats);
     }
-    for (reason, count) in datapath.drops() {
+    for (reason, count) in datapath.lane().drops() {
         text += &format!("{}: {count}\n", reason.name());
     }
     let mut cursor = Cursor::new(TableId::ALL);

@@ -37,7 +37,9 @@ impl TrialSwitch<'_> {
             queues: Vec::new(),
         };
         for (desc, capabilities) in &recorded.ports {
-            trial.port_changed(now, desc.clone(), *capabilities, live.io_mut());
+            trial.ports(now, live.io_mut(), |ports| {
+                ports.changed(desc.clone(), *capabilities)
+            });
         }
         // A controller's queue may belong to a port that is removed.
         for (port, id, spec) in self.controller_queues(live.switch()) {

@@ -124,9 +124,13 @@ impl Player {
                     ..PortDesc::default()
                 };
                 let capabilities = OffloadCapabilities::default();
-                self.switch.port_changed(self.now, desc, capabilities, io);
+                self.switch
+                    .ports(self.now, io, |ports| ports.changed(desc, capabilities));
             }
-            "unplug" => self.switch.port_removed(self.now, port()?, io),
+            "unplug" => {
+                let port = port()?;
+                self.switch.ports(self.now, io, |ports| ports.removed(port));
+            }
             "connect" => {
                 let is_controller = number(2)? == 1;
                 self.switch

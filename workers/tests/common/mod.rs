@@ -290,10 +290,12 @@ impl Subject for Single {
     fn port(&mut self, now: Time, number: u32, is_there: bool) {
         if is_there {
             let capabilities = OffloadCapabilities::default();
-            self.switch
-                .port_changed(now, port(number), capabilities, &mut self.io);
+            self.switch.ports(now, &mut self.io, |ports| {
+                ports.changed(port(number), capabilities)
+            });
         } else {
-            self.switch.port_removed(now, PortNo(number), &mut self.io);
+            self.switch
+                .ports(now, &mut self.io, |ports| ports.removed(PortNo(number)));
         }
         self.work(now);
     }

@@ -218,7 +218,7 @@ fn a_full_queue_drops_and_counts() {
         (queue.tx_packets, queue.tx_errors, port.tx_dropped),
         (1, 2, 2)
     );
-    let drops: Vec<_> = datapath.drops().collect();
+    let drops: Vec<_> = datapath.lane().drops().collect();
     assert_eq!(drops, [(DropReason::QueueFull, 2)]);
     let waits = datapath.queues().waiting_bytes;
     assert_eq!(waits, datapath.pool().stats().bytes_in_use - 2048);
@@ -236,6 +236,7 @@ fn a_full_queue_drops_and_counts() {
     );
     assert!(
         datapath
+            .lane()
             .drops()
             .any(|drop| drop == (DropReason::QueueGone, most))
     );
@@ -256,11 +257,11 @@ fn the_bytes_in_all_queues_of_a_switch_are_limited() {
     }
     let most = MAX_WAITING_BYTES / 2048;
     for number in 0..=most {
-        assert_eq!(datapath.drops().count(), 0, "{number} frames fit");
+        assert_eq!(datapath.lane().drops().count(), 0, "{number} frames fit");
         let (frame, queue) = (numbered(&datapath, 1), QueueId(number as u32 % 19 + 1));
         send(&mut datapath, &mut out, queue, frame);
     }
-    let drops: Vec<_> = datapath.drops().collect();
+    let drops: Vec<_> = datapath.lane().drops().collect();
     assert_eq!(drops, [(DropReason::QueuesFull, 1)]);
     assert_eq!(datapath.queues().waiting_bytes, MAX_WAITING_BYTES);
     datapath.port_control(Time(1), &mut out).removed(P1);

@@ -143,7 +143,7 @@ fn a_super_frame_with_many_copies_goes_in_turns_and_the_ports_order_stays() {
                 });
             }
             assert!(sequence.is_sorted(), "{name} {flow}");
-            assert_eq!(datapath.drops().count(), 0, "{name} {flow}");
+            assert_eq!(datapath.lane().drops().count(), 0, "{name} {flow}");
         }
     }
 }
@@ -181,7 +181,7 @@ fn other_ports_are_served_between_the_turns() {
     datapath.port_control(now, &mut left).removed(PortNo(1));
     datapath.catch_up(now, &mut left);
     assert!(datapath.lane().backlog.is_empty());
-    let lost: Vec<_> = datapath.drops().collect();
+    let lost: Vec<_> = datapath.lane().drops().collect();
     assert_eq!(lost, [(DropReason::NoSuchPort, 2)]);
 }
 
@@ -202,6 +202,7 @@ fn copies_of_one_packet_are_limited_with_a_drop_reason() {
             assert!(most <= WORK_PER_FRAME + 1100, "{flow:.20}: {most}");
         }
         let work = datapath
+            .lane()
             .drops()
             .find(|(reason, _)| *reason == DropReason::Work);
         assert!(work.is_some(), "{flow:.20}");
@@ -241,7 +242,7 @@ fn an_impossible_offload_record_is_dropped_on_arrival() {
         let (work, left) = turns(&mut datapath, vec![frame]);
         assert_eq!((work, left.0.len()), (0, 0), "{checksum:?} {gso:?}");
     }
-    let dropped: Vec<_> = datapath.drops().collect();
+    let dropped: Vec<_> = datapath.lane().drops().collect();
     assert_eq!(dropped, [(DropReason::Offload, records.len() as u64)]);
     let stats = &datapath.ports()[&PortNo(1)].stats;
     assert_eq!((stats.rx_packets, stats.rx_dropped), (10, 10));

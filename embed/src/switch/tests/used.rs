@@ -219,7 +219,7 @@ impl UsedSwitch {
         for (number, port) in datapath.ports() {
             lines.push(format!("{number} {port:?}"));
         }
-        for (reason, count) in datapath.drops() {
+        for (reason, count) in datapath.lane().drops() {
             lines.push(format!("{} {count}", reason.name()));
         }
         for drops in datapath.hooks().drops() {

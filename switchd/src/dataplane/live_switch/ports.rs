@@ -55,7 +55,7 @@ impl LiveSwitch {
         self.give(
             now,
             |_| Some(RecordedInput::Port(Box::new(noted), capabilities)),
-            |switch, io| switch.port_changed(now, desc, capabilities, io),
+            |switch, io| switch.ports(now, io, |ports| ports.changed(desc, capabilities)),
         );
         self.accelerate_ports();
     }
@@ -76,7 +76,7 @@ impl LiveSwitch {
         self.give(
             now,
             |_| Some(RecordedInput::PortGone(number)),
-            |switch, io| switch.port_removed(now, number, io),
+            |switch, io| switch.ports(now, io, |ports| ports.removed(number)),
         );
         self.accelerate_ports();
         if let Some(opposite) = opposite {
@@ -134,7 +134,9 @@ impl LiveSwitch {
             self.give(
                 now,
                 |_| Some(RecordedInput::PortLost(number, Box::new(lost.clone()))),
-                |switch, _| switch.set_driver_counters(number, &lost),
+                |switch, io| {
+                    switch.ports(now, io, |ports| ports.set_driver_counters(number, &lost))
+                },
             );
         }
     }
