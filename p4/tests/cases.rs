@@ -1,9 +1,12 @@
 //! The cases of `testdata/p4`: a program of P4 for each construct, compiled, and packets for it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bofuss_p4::{Program, stf};
+
+/// Programs that teach, and how many there are.
+const EXAMPLES: (&str, usize) = ("../examples/p4", 5);
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/p4")
@@ -15,22 +18,37 @@ fn program(name: &str) -> Program {
     Program::load(&fs::read(file).expect("the file is there")).expect("p4c wrote it")
 }
 
-#[test]
-fn every_construct_does_what_its_case_says() {
-    let mut names: Vec<String> = fs::read_dir(folder())
+/// Plays the case of each program in a folder, of which there are as many or more.
+fn play_all(folder: &Path, at_least: usize) {
+    let mut names: Vec<String> = fs::read_dir(folder)
         .expect("the folder is there")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| folder().join(name).is_dir())
+        .filter(|name| folder.join(name).is_dir())
         .collect();
     names.sort();
-    assert!(names.len() >= 15, "{names:?}");
+    assert!(names.len() >= at_least, "{names:?}");
     for name in names {
-        let case = folder().join(&name).join(format!("{name}.stf"));
-        let case = fs::read_to_string(case).expect("each program has a case");
-        let outcome = stf::play(program(&name), &case).expect("the case is right");
+        let files = folder.join(&name).join(&name);
+        let program = fs::read(files.with_extension("json")).expect("the file is there");
+        let program = Program::load(&program).expect("p4c wrote it");
+        let case = fs::read_to_string(files.with_extension("stf"));
+        let case = case.expect("each program has a case");
+        let outcome = stf::play(program, &case).expect("the case is right");
         assert_eq!(outcome.differences, [], "{name}");
         assert_eq!(outcome.refused, [], "{name}");
     }
+}
+
+#[test]
+fn every_construct_does_what_its_case_says() {
+    play_all(&folder(), 15);
+}
+
+#[test]
+fn the_examples_do_what_their_cases_say() {
+    let (folder, count) = EXAMPLES;
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder);
+    play_all(&folder, count);
 }
 
 #[test]

@@ -8,11 +8,14 @@ use std::time::Instant;
 use crate::{command, python, setup};
 
 /// The examples that `make test` runs; one for each mechanism, so that it stays short.
-pub(crate) const IN_TEST: &str =
-    "afro aoss arp-responder dynamic-nat mac-learning port-knocking spider tcp-handover";
+pub(crate) const IN_TEST: &str = "afro aoss arp-responder dynamic-nat mac-learning port-knocking \
+    spider tcp-handover router learning balancer telemetry firewall";
 
 /// The examples that measure times or rates: they run one by one, after all others.
 const ALONE: &str = "adn arp-responder spider statesec token-bucket";
+
+/// Where examples of P4 programs are.
+const P4: &str = "examples/p4";
 
 /// The word before the figures in an example's output.
 const CHECKED: &str = "checked: ";
@@ -52,9 +55,8 @@ fn check(folder: &Path, interpreter: &str, target: &Path) -> Result<(), String> 
 
 /// The folders of the examples with these names, or of all, in order. Errors: a name is none's.
 fn folders(root: &Path, names: &str) -> Result<Vec<PathBuf>, String> {
-    let all = root.join("examples");
-    let entries = fs::read_dir(&all).map_err(|e| format!("{}: {e}", all.display()))?;
-    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let mut folders = within(&root.join("examples"))?;
+    folders.extend(within(&root.join(P4))?);
     folders.retain(|path| path.join("check.py").exists());
     let mut words = names.split_whitespace();
     if let Some(name) = words.find(|name| !folders.iter().any(|path| path.ends_with(name))) {
@@ -63,6 +65,12 @@ fn folders(root: &Path, names: &str) -> Result<Vec<PathBuf>, String> {
     folders.retain(|path| names.is_empty() || is_named(path, names));
     folders.sort();
     Ok(folders)
+}
+
+/// What a folder has.
+fn within(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
 fn is_named(folder: &Path, names: &str) -> bool {
@@ -100,12 +108,32 @@ mod tests {
     #[test]
     fn the_index_has_each_example_and_each_says_what_it_shows() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let index = tree::read(&root.join("examples/README.md")).unwrap();
         for folder in folders(&root, "").unwrap() {
             let name = file_name(&folder);
+            let index = tree::read(&folder.join("../README.md")).unwrap();
             assert!(index.contains(&format!("[{name}]({name})")), "{name}");
             let readme = tree::read(&folder.join("README.md")).unwrap();
-            assert!(heading(&readme).is_some(), "{name}");
+            let is_p4 = folder.parent().is_some_and(|above| above.ends_with(P4));
+            assert!(is_p4 || heading(&readme).is_some(), "{name}");
+            assert!(readme.starts_with("# "), "{name}");
+        }
+    }
+
+    #[test]
+    fn each_example_of_p4_has_source_program_p4info_and_packet_tests() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut folders = within(&root.join(P4)).unwrap();
+        folders.retain(|path| path.is_dir());
+        assert_eq!(folders.len(), 5);
+        for folder in folders {
+            let name = file_name(&folder);
+            assert!(is_named(&folder, IN_TEST), "{name}");
+            for end in ["p4", "json", "p4info.txtpb", "stf"] {
+                assert!(
+                    folder.join(&name).with_extension(end).exists(),
+                    "{name}.{end}"
+                );
+            }
         }
     }
 
@@ -115,7 +143,7 @@ mod tests {
         let all = folders(&root, "").unwrap();
         assert!(all.is_sorted() && !all.is_empty());
         assert_eq!(folders(&root, &file_name(&all[0])).unwrap(), all[..1]);
-        assert_eq!(folders(&root, IN_TEST).unwrap().len(), 8);
+        assert_eq!(folders(&root, IN_TEST).unwrap().len(), 13);
         assert!(folders(&root, ALONE).is_ok());
         assert_eq!(
             folders(&root, "none"),
