@@ -1,0 +1,10 @@
+//! What random tests share: numbers that repeat, expressions from a grammar, and an interpreter of
+//! the JSON that is slow and obvious.
+#![allow(dead_code, reason = "each test program uses some of it")]
+
+pub mod controls;
+pub mod expressions;
+pub mod interpreter;
+pub mod programs;
+pub mod random;
+pub mod tables;

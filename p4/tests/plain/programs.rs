@@ -1,0 +1,483 @@
+//! Random programs: headers, a parser, tables with entries, actions, in the JSON that p4c writes.
+
+use num_bigint::BigInt;
+use serde_json::{Value, json};
+
+use super::expressions::{Grammar, operation, power};
+use super::random::Random;
+
+/// What a part of a key wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wanted {
+    Exact(BigInt),
+    Prefix(BigInt, u32),
+    Mask(BigInt, BigInt),
+    Range(BigInt, BigInt),
+    Any,
+}
+
+/// An entry that the control plane adds.
+#[derive(Clone, Debug)]
+pub struct NewEntry {
+    pub table: String,
+    pub key: Vec<Wanted>,
+    pub priority: i32,
+    pub action: String,
+    pub data: Vec<BigInt>,
+}
+
+/// Elements of a stack.
+const STACK: usize = 3;
+/// Cells of the register. Indices may be higher.
+const CELLS: usize = 6;
+const WIDTHS: [u32; 15] = [1, 3, 4, 7, 8, 9, 13, 16, 32, 48, 64, 100, 127, 128, 203];
+const DEPTH: usize = 2;
+const STATES: usize = 5;
+pub const ACTIONS: usize = 7;
+
+/// A program and its entries.
+pub struct Generated {
+    pub document: Value,
+    pub entries: Vec<NewEntry>,
+}
+
+/// A field: its header's name, its own, its width.
+type Field = (String, String, u32);
+
+pub struct Maker<'a> {
+    pub random: &'a mut Random,
+    /// The fields of each type of header: their names, widths and whether they have signs.
+    kinds: Vec<Vec<(String, u32, bool)>>,
+    /// The headers outside of stacks, with their types.
+    headers: Vec<(String, usize)>,
+    /// All fields that programs read and write.
+    fields: Vec<Field>,
+    /// The widths of the parameters of each action.
+    pub actions: Vec<Vec<u32>>,
+    pub entries: Vec<NewEntry>,
+}
+
+/// Makes a random program.
+pub fn generate(random: &mut Random) -> Generated {
+    let mut maker = Maker {
+        random,
+        kinds: Vec::new(),
+        headers: Vec::new(),
+        fields: Vec::new(),
+        actions: Vec::new(),
+        entries: Vec::new(),
+    };
+    let document = maker.document();
+    let entries = maker.entries;
+    Generated { document, entries }
+}
+
+fn field(header: &str, name: &str) -> Value {
+    json!({"type": "field", "value": [header, name]})
+}
+
+/// The field of an element of a stack, by the place of the field.
+fn element(stack: &str, index: usize, place: usize) -> Value {
+    let stack = json!({"type": "header_stack", "value": stack});
+    let index = json!({"type": "hexstr", "value": format!("{index:#x}")});
+    let header = operation("dereference_header_stack", stack, index);
+    operation("access_field", header, json!(place))
+}
+
+impl Maker<'_> {
+    fn document(&mut self) -> Value {
+        let (types, headers) = self.headers();
+        let states = self.states();
+        let actions: Vec<Value> = (0..ACTIONS).map(|id| self.action(id)).collect();
+        let pipelines: Vec<Value> = ["ingress", "egress"]
+            .iter()
+            .enumerate()
+            .map(|(id, name)| self.control(id, name))
+            .collect();
+        let stack = |name: &str, id: usize, first: usize| {
+            let ids: Vec<usize> = (first..first + STACK).collect();
+            json!({"name": name, "id": id, "header_type": "k0", "size": STACK, "header_ids": ids})
+        };
+        let first = 2 + self.headers.len();
+        json!({
+            "__meta__": {"version": [2, 23]},
+            "header_types": types,
+            "headers": headers,
+            "header_stacks": [stack("s", 0, first), stack("t", 1, first + STACK)],
+            "field_aliases": [
+                ["intrinsic_metadata.mcast_grp", ["standard_metadata", "mcast_grp"]],
+                ["intrinsic_metadata.egress_rid", ["standard_metadata", "egress_rid"]]],
+            "errors": [["NoError", 0], ["PacketTooShort", 1], ["NoMatch", 2],
+                ["StackOutOfBounds", 3], ["HeaderTooShort", 4], ["ParserTimeout", 5],
+                ["ParserInvalidArgument", 6]],
+            "parsers": [{
+                "name": "parser", "id": 0, "init_state": "p0", "parse_states": states}],
+            "deparsers": [{"name": "deparser", "id": 0, "order": self.order()}],
+            "register_arrays": [{"name": "r", "id": 0, "bitwidth": 77, "size": CELLS}],
+            "actions": actions,
+            "pipelines": pipelines,
+        })
+    }
+
+    /// The types of headers, and the headers.
+    fn headers(&mut self) -> (Vec<Value>, Vec<Value>) {
+        let standard = json!([
+            ["ingress_port", 9, false],
+            ["egress_spec", 9, false],
+            ["egress_port", 9, false],
+            ["instance_type", 32, false],
+            ["packet_length", 32, false],
+            ["mcast_grp", 16, false],
+            ["egress_rid", 16, false],
+            ["checksum_error", 1, false],
+            ["parser_error", 32, false]
+        ]);
+        for kind in 0..3 {
+            let mut fields = Vec::new();
+            for place in 0..1 + self.random.below(5) {
+                let width = self.random.pick(&WIDTHS);
+                fields.push((format!("f{place}"), width, self.random.one_of(5)));
+            }
+            let bits: u32 = fields.iter().map(|(_, width, _)| width).sum();
+            if !bits.is_multiple_of(8) {
+                fields.push((format!("rest{kind}"), 8 - bits % 8, false));
+            }
+            self.kinds.push(fields);
+        }
+        let mut meta = Vec::new();
+        for place in 0..4 {
+            let width = self.random.pick(&WIDTHS);
+            meta.push(json!([format!("m{place}"), width, false]));
+            self.fields
+                .push(("meta".into(), format!("m{place}"), width));
+        }
+        let mut types = vec![
+            json!({"name": "standard_t", "id": 0, "fields": standard}),
+            json!({"name": "meta_t", "id": 1, "fields": meta}),
+        ];
+        for (id, fields) in self.kinds.iter().enumerate() {
+            let fields: Vec<Value> = fields.iter().map(|(n, w, s)| json!([n, w, s])).collect();
+            types.push(json!({"name": format!("k{id}"), "id": 2 + id, "fields": fields}));
+        }
+        let mut headers = vec![
+            json!({"name": "standard_metadata", "id": 0, "header_type": "standard_t",
+                "metadata": true}),
+            json!({"name": "meta", "id": 1, "header_type": "meta_t", "metadata": true}),
+        ];
+        for index in 0..4 {
+            self.headers
+                .push((format!("h{index}"), self.random.below(3)));
+        }
+        let stacks = ["s", "t"].into_iter();
+        let elements = stacks.flat_map(|name| (0..STACK).map(move |i| (format!("{name}[{i}]"), 0)));
+        for (name, kind) in self.headers.clone().into_iter().chain(elements) {
+            let id = headers.len();
+            headers.push(
+                json!({"name": name, "id": id, "header_type": format!("k{kind}"),
+                "metadata": false}),
+            );
+            let fields = self.kinds[kind].iter();
+            let named = fields.map(|(field, width, _)| (name.clone(), field.clone(), *width));
+            self.fields.extend(named);
+        }
+        (types, headers)
+    }
+
+    /// A field that is read or written.
+    pub fn a_field(&mut self) -> Field {
+        let index = self.random.below(self.fields.len());
+        self.fields[index].clone()
+    }
+
+    /// The leaves of expressions, in an action with so many parameters.
+    fn leaf(&self, random: &mut Random, parameters: usize) -> Value {
+        match random.below(12) {
+            0 | 1 => random.number(),
+            2 | 3 if parameters > 0 => {
+                json!({"type": "runtime_data", "value": random.below(parameters)})
+            }
+            4 => {
+                let name = random.pick(&[
+                    "ingress_port",
+                    "egress_port",
+                    "egress_rid",
+                    "instance_type",
+                    "parser_error",
+                ]);
+                field("standard_metadata", name)
+            }
+            5 => {
+                let index = random.below(self.headers.len());
+                field(&self.headers[index].0, "$valid$")
+            }
+            // An index may be one too high.
+            6 => {
+                let place = random.below(self.kinds[0].len());
+                element(random.pick(&["s", "t"]), random.below(STACK + 1), place)
+            }
+            7 => {
+                let op = random.pick(&["last_stack_index", "size_stack"]);
+                let stack = json!({"type": "header_stack", "value": random.pick(&["s", "t"])});
+                operation(op, Value::Null, stack)
+            }
+            _ => {
+                let (header, name, _) = &self.fields[random.below(self.fields.len())];
+                field(header, name)
+            }
+        }
+    }
+
+    /// An expression that is a number.
+    fn data(&mut self, parameters: usize) -> Value {
+        let mut random = Random(self.random.below(usize::MAX) as u64);
+        let leaf = |random: &mut Random| self.leaf(random, parameters);
+        let depth = random.below(DEPTH + 1);
+        Grammar(&leaf).data(&mut random, depth)
+    }
+
+    /// One that is true or false.
+    pub fn cond(&mut self) -> Value {
+        let mut random = Random(self.random.below(usize::MAX) as u64);
+        let leaf = |random: &mut Random| self.leaf(random, 0);
+        Grammar(&leaf).cond(&mut random, DEPTH)
+    }
+
+    fn states(&mut self) -> Vec<Value> {
+        (0..STATES).map(|index| self.state(index)).collect()
+    }
+
+    fn state(&mut self, index: usize) -> Value {
+        let mut ops = Vec::new();
+        // A state that takes an element of the stack may come again.
+        let repeats = self.random.one_of(3);
+        let what = if repeats {
+            json!({"type": "stack", "value": "s"})
+        } else {
+            let header = self.random.below(self.headers.len());
+            json!({"type": "regular", "value": self.headers[header].0})
+        };
+        if repeats || !self.random.one_of(6) {
+            ops.push(json!({"op": "extract", "parameters": [what]}));
+        }
+        if self.random.one_of(3) {
+            ops.push(self.parser_set());
+        }
+        match self.random.below(16) {
+            0 => {
+                let cond = self.cond();
+                let code = json!({"type": "hexstr", "value": "0x4"});
+                ops.push(json!({"op": "verify", "parameters": [cond, code]}));
+            }
+            1 | 2 => {
+                let bits = self.random.pick(&["0x0", "0x8", "0x10", "0xc"]);
+                let bits = json!({"type": "hexstr", "value": bits});
+                ops.push(json!({"op": "advance", "parameters": [bits]}));
+            }
+            _ => {}
+        }
+        let mut key = Vec::new();
+        let mut bytes = 0;
+        for _ in 0..self.random.below(3) {
+            let (part, width) = self.select_key();
+            key.push(part);
+            bytes += width.div_ceil(8);
+        }
+        let mut transitions = Vec::new();
+        for _ in 0..if key.is_empty() {
+            0
+        } else {
+            self.random.below(3)
+        } {
+            // One bit decides, so that both ways are taken.
+            let mask = power(self.random.below(bytes as usize * 8) as u32);
+            let value = if self.random.one_of(2) {
+                mask.clone()
+            } else {
+                BigInt::from(0)
+            };
+            transitions.push(json!({"type": "hexstr", "value": format!("{value:#x}"),
+                "mask": format!("{mask:#x}"), "next_state": self.next_state(index, repeats)}));
+        }
+        if key.is_empty() || !self.random.one_of(4) {
+            transitions.push(json!({"type": "default", "value": null, "mask": null,
+                "next_state": self.next_state(index, repeats)}));
+        }
+        json!({"name": format!("p{index}"), "id": index, "parser_ops": ops,
+            "transition_key": key, "transitions": transitions})
+    }
+
+    fn next_state(&mut self, index: usize, repeats: bool) -> Value {
+        let first = if repeats { index } else { index + 1 };
+        match first + self.random.below(STATES - first + 1) {
+            STATES => Value::Null,
+            next => json!(format!("p{next}")),
+        }
+    }
+
+    fn parser_set(&mut self) -> Value {
+        let (header, name, _) = self.a_field();
+        let value = match self.random.below(4) {
+            0 => json!({"type": "lookahead", "value": [self.random.below(9),
+                1 + self.random.below(70)]}),
+            1 => json!({"type": "stack_field", "value": ["s", self.kinds[0][0].0]}),
+            _ => {
+                let (header, name, _) = self.a_field();
+                operation("+", field(&header, &name), self.random.number())
+            }
+        };
+        json!({"op": "set", "parameters": [field(&header, &name), value]})
+    }
+
+    /// A part of what is selected on, and its width.
+    fn select_key(&mut self) -> (Value, u32) {
+        match self.random.below(6) {
+            0 => {
+                let (offset, width) = (self.random.below(9), 1 + self.random.below(40));
+                (
+                    json!({"type": "lookahead", "value": [offset, width]}),
+                    width as u32,
+                )
+            }
+            1 => {
+                let place = self.random.below(self.kinds[0].len());
+                let (name, width, _) = &self.kinds[0][place];
+                (json!({"type": "stack_field", "value": ["s", name]}), *width)
+            }
+            _ => {
+                let (header, name, width) = self.a_field();
+                (field(&header, &name), width)
+            }
+        }
+    }
+
+    fn action(&mut self, id: usize) -> Value {
+        let widths: Vec<u32> = (0..self.random.below(3))
+            .map(|_| self.random.pick(&WIDTHS))
+            .collect();
+        let count = widths.len();
+        let parameters: Vec<Value> = widths
+            .iter()
+            .enumerate()
+            .map(|(i, width)| json!({"name": format!("p{i}"), "bitwidth": width}))
+            .collect();
+        self.actions.push(widths);
+        let steps = 1 + self.random.below(5);
+        let body: Vec<Value> = (0..steps)
+            .map(|at| self.primitive(at, steps, count))
+            .collect();
+        json!({"name": format!("a{id}"), "id": id, "runtime_data": parameters, "primitives": body})
+    }
+
+    /// A primitive at a place of an action with so many steps and parameters.
+    fn primitive(&mut self, at: usize, steps: usize, parameters: usize) -> Value {
+        let standard = |name: &str| field("standard_metadata", name);
+        let number = |value: usize| json!({"type": "hexstr", "value": format!("{value:#x}")});
+        let step = |op: &str, parameters: Value| json!({"op": op, "parameters": parameters});
+        let jump = number(at + 1 + self.random.below(steps - at));
+        match self.random.below(22) {
+            0..=2 => {
+                let port = self.random.pick(&[0, 1, 2, 3, 3, 511]);
+                step("assign", json!([standard("egress_spec"), number(port)]))
+            }
+            3 => {
+                let group = self.random.pick(&[0, 1, 1, 2]);
+                step("assign", json!([standard("mcast_grp"), number(group)]))
+            }
+            4 | 5 => step("add_header", json!([self.header()])),
+            6 => step("remove_header", json!([self.header()])),
+            7 => {
+                let kind = self.random.below(3);
+                let like: Vec<&str> = self
+                    .headers
+                    .iter()
+                    .filter(|(_, k)| *k == kind)
+                    .map(|(name, _)| &**name)
+                    .chain((kind == 0).then_some("t[1]"))
+                    .collect();
+                if like.is_empty() {
+                    return step("no_op", json!([]));
+                }
+                let pair = [self.random.pick(&like), self.random.pick(&like)];
+                let pair = pair.map(|name| json!({"type": "header", "value": name}));
+                step("assign_header", json!(pair))
+            }
+            8 => {
+                let pair = self.random.pick(&[["s", "t"], ["t", "s"]]);
+                let pair = pair.map(|name| json!({"type": "header_stack", "value": name}));
+                step("assign_header_stack", json!(pair))
+            }
+            9 | 10 => {
+                let op = self.random.pick(&["push", "pop"]);
+                let stack = json!({"type": "header_stack", "value": self.random.pick(&["s", "t"])});
+                step(op, json!([stack, number(self.random.below(STACK + 2))]))
+            }
+            11 => {
+                let place = self.random.below(self.kinds[0].len());
+                let index = self.random.below(STACK + 1);
+                let target = element(self.random.pick(&["s", "t"]), index, place);
+                step("assign", json!([target, self.data(parameters)]))
+            }
+            12 | 13 => {
+                let index = operation("&", self.data(parameters), number(7));
+                let (header, name, _) = self.a_field();
+                let register = json!({"type": "register_array", "value": "r"});
+                if self.random.one_of(2) {
+                    step(
+                        "register_read",
+                        json!([field(&header, &name), register, index]),
+                    )
+                } else {
+                    step(
+                        "register_write",
+                        json!([register, index, self.data(parameters)]),
+                    )
+                }
+            }
+            14 if self.random.one_of(3) => step("exit", json!([])),
+            14 if self.random.one_of(3) => step(
+                "mark_to_drop",
+                json!([{"type": "header", "value": "standard_metadata"}]),
+            ),
+            15 => step("_jump_if_zero", json!([self.data(parameters), jump])),
+            16 if self.random.one_of(3) => step("_jump", json!([jump])),
+            _ => {
+                let (header, name, _) = self.a_field();
+                step(
+                    "assign",
+                    json!([field(&header, &name), self.data(parameters)]),
+                )
+            }
+        }
+    }
+
+    /// Any header by its name.
+    fn header(&mut self) -> Value {
+        let count = self.headers.len();
+        let index = self.random.below(count + 2 * STACK);
+        let name = match index.checked_sub(count) {
+            None => self.headers[index].0.clone(),
+            Some(rest) => format!("{}[{}]", ["s", "t"][rest / STACK], rest % STACK),
+        };
+        json!({"type": "header", "value": name})
+    }
+
+    /// The order of headers in what leaves.
+    fn order(&mut self) -> Vec<String> {
+        let stacks = (0..2 * STACK).map(|i| format!("{}[{}]", ["s", "t"][i / STACK], i % STACK));
+        let mut rest: Vec<String> = self.headers.iter().map(|(name, _)| name.clone()).collect();
+        rest.extend(stacks);
+        let mut order = Vec::new();
+        while !rest.is_empty() {
+            order.push(rest.swap_remove(self.random.below(rest.len())));
+        }
+        order
+    }
+}
+
+/// A packet: bytes that are often all zeros or all ones, and often too few.
+pub fn packet(random: &mut Random) -> Vec<u8> {
+    let length = [random.below(300), random.below(80)][random.below(2)];
+    (0..length)
+        .map(|_| [0, 0xff, random.below(256)][random.below(3)] as u8)
+        .collect()
+}
