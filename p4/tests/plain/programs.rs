@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::expressions::{Grammar, operation, power};
 use super::random::Random;
+use super::tables::end;
 
 /// What a part of a key wants.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +33,8 @@ const STACK: usize = 3;
 const CELLS: usize = 6;
 const WIDTHS: [u32; 15] = [1, 3, 4, 7, 8, 9, 13, 16, 32, 48, 64, 100, 127, 128, 203];
 const DEPTH: usize = 2;
+/// Fields of the metadata.
+pub const METADATA: usize = 4;
 const STATES: usize = 5;
 pub const ACTIONS: usize = 7;
 
@@ -72,7 +75,7 @@ pub fn generate(random: &mut Random) -> Generated {
     Generated { document, entries }
 }
 
-fn field(header: &str, name: &str) -> Value {
+pub fn field(header: &str, name: &str) -> Value {
     json!({"type": "field", "value": [header, name]})
 }
 
@@ -88,7 +91,8 @@ impl Maker<'_> {
     fn document(&mut self) -> Value {
         let (types, headers) = self.headers();
         let states = self.states();
-        let actions: Vec<Value> = (0..ACTIONS).map(|id| self.action(id)).collect();
+        let mut actions: Vec<Value> = (0..ACTIONS).map(|id| self.action(id)).collect();
+        actions.push(end());
         let pipelines: Vec<Value> = ["ingress", "egress"]
             .iter()
             .enumerate()
@@ -145,12 +149,16 @@ impl Maker<'_> {
             self.kinds.push(fields);
         }
         let mut meta = Vec::new();
-        for place in 0..4 {
+        for place in 0..METADATA {
             let width = self.random.pick(&WIDTHS);
             meta.push(json!([format!("m{place}"), width, false]));
             self.fields
                 .push(("meta".into(), format!("m{place}"), width));
         }
+        let mut out = meta.clone();
+        out.extend([json!(["s", 8, false]), json!(["t", 8, false])]);
+        let bits: u32 = self.fields.iter().map(|(_, _, width)| width).sum();
+        out.push(json!(["rest", 8 - bits % 8, false]));
         let mut types = vec![
             json!({"name": "standard_t", "id": 0, "fields": standard}),
             json!({"name": "meta_t", "id": 1, "fields": meta}),
@@ -180,6 +188,11 @@ impl Maker<'_> {
             let named = fields.map(|(field, width, _)| (name.clone(), field.clone(), *width));
             self.fields.extend(named);
         }
+        types.push(json!({"name": "out_t", "id": types.len(), "fields": out}));
+        headers.push(
+            json!({"name": "out", "id": headers.len(), "header_type": "out_t",
+            "metadata": false}),
+        );
         (types, headers)
     }
 
@@ -466,7 +479,7 @@ impl Maker<'_> {
         let stacks = (0..2 * STACK).map(|i| format!("{}[{}]", ["s", "t"][i / STACK], i % STACK));
         let mut rest: Vec<String> = self.headers.iter().map(|(name, _)| name.clone()).collect();
         rest.extend(stacks);
-        let mut order = Vec::new();
+        let mut order = vec!["out".to_owned()];
         while !rest.is_empty() {
             order.push(rest.swap_remove(self.random.below(rest.len())));
         }

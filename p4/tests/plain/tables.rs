@@ -3,8 +3,26 @@
 use num_bigint::BigInt;
 use serde_json::{Value, json};
 
-use super::expressions::{hex, power};
-use super::programs::{ACTIONS, Maker, NewEntry, Wanted};
+use super::expressions::{hex, operation, power};
+use super::programs::{ACTIONS, METADATA, Maker, NewEntry, Wanted, field};
+
+/// The last action of egress: a header gets all metadata, and how far stacks are filled, so that it
+/// is seen.
+pub fn end() -> Value {
+    let mut body =
+        vec![json!({"op": "add_header", "parameters": [{"type": "header", "value": "out"}]})];
+    for place in 0..METADATA {
+        let name = format!("m{place}");
+        let parameters = [field("out", &name), field("meta", &name)];
+        body.push(json!({"op": "assign", "parameters": parameters}));
+    }
+    for name in ["s", "t"] {
+        let stack = json!({"type": "header_stack", "value": name});
+        let filled = operation("size_stack", Value::Null, stack);
+        body.push(json!({"op": "assign", "parameters": [field("out", name), filled]}));
+    }
+    json!({"name": "end", "id": ACTIONS, "runtime_data": [], "primitives": body})
+}
 
 impl Maker<'_> {
     pub fn control(&mut self, id: usize, name: &str) -> Value {
@@ -13,6 +31,7 @@ impl Maker<'_> {
         let name_of = |index: usize| match is_table.get(index) {
             Some(true) => json!(format!("{name}_t{index}")),
             Some(false) => json!(format!("{name}_c{index}")),
+            None if name == "egress" => json!("egress_end"),
             None => Value::Null,
         };
         let (mut tables, mut conditions) = (Vec::new(), Vec::new());
@@ -34,6 +53,15 @@ impl Maker<'_> {
                     "true_next": yes, "false_next": no}),
                 );
             }
+        }
+        if name == "egress" {
+            let default = json!({"action_id": ACTIONS, "action_data": []});
+            tables.push(
+                json!({"name": "egress_end", "id": count, "key": [], "type": "simple",
+                "max_size": 1, "action_ids": [ACTIONS], "actions": ["end"],
+                "base_default_next": null, "next_tables": {"end": null},
+                "default_entry": default}),
+            );
         }
         json!({"name": name, "id": id, "init_table": name_of(0), "tables": tables,
             "conditionals": conditions})
