@@ -120,8 +120,7 @@ impl Server {
         let mut builder = GrpcServer::builder()
             .max_concurrent_streams(CALLS)
             .http2_keepalive_interval(Some(SILENCE))
-            .http2_keepalive_timeout(Some(SILENCE))
-            .tcp_nodelay(true);
+            .http2_keepalive_timeout(Some(SILENCE));
         if let Some(tls) = self.settings.tls {
             let identity = Identity::from_pem(tls.certificate, tls.key);
             let mut config = ServerTlsConfig::new()
@@ -179,6 +178,11 @@ async fn accept(
         let Ok(permit) = room.clone().try_acquire_owned() else {
             continue;
         };
+        // Else answers wait for the other end's acknowledgements; the builder has no connections of
+        // its own for which it could set it.
+        if stream.set_nodelay(true).is_err() {
+            continue;
+        }
         let accepted = accepted.clone();
         tokio::spawn(async move {
             let first = timeout(FIRST_BYTE, stream.peek(&mut [0])).await;
