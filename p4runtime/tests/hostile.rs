@@ -1,38 +1,14 @@
 //! Updates and requests with bytes that are spoilt: the switch stays, and answers.
 
 mod common;
+mod spoil;
 
 use bofuss_p4runtime::Pipeline;
 use bofuss_p4runtime::wire::entities::{Entity, EntityKind, TableEntry};
 use bofuss_p4runtime::wire::messages::UpdateType;
 use common::{Controller, action, entity, exact, file, id, start};
 use prost::Message;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = self.0;
-        value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((value ^ value >> 31) % below as u64) as usize
-    }
-
-    fn spoil(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut bytes = bytes.to_vec();
-        for _ in 0..=self.next(3) {
-            let place = self.next(bytes.len());
-            bytes[place] = match self.next(3) {
-                0 => self.next(256) as u8,
-                1 => self.next(16) as u8,
-                _ => bytes[place] ^ 1 << self.next(8),
-            };
-        }
-        bytes
-    }
-}
+use spoil::Random;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn spoilt_entities_are_refused_or_written_and_the_switch_stays() {
