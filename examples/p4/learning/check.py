@@ -24,13 +24,15 @@ class Network:
     """A switch with the program, its controller, and a host at each of three ports."""
 
     def __init__(self):
+        controller = program('examples/learning')
+        assert Path(controller).exists(), 'cargo build -p bofuss-p4runtime --example learning'
         self.hosts = {number: Host(number, 's1-%d' % number) for number in (1, 2, 3)}
         self.switch = start(
             program('bofuss'), 'run', '--name', 's1', '--log', 'warn',
             '--p4', str(HERE / 'learning.json'), '--p4info', str(HERE / 'learning.p4info.txtpb'),
             '--p4-entries', str(HERE / 'entries.json'), '--p4runtime', ADDRESS,
             *('--port=%d=s1-%d' % (number, number) for number in self.hosts))
-        self.controller = start(program('examples/learning'), ADDRESS,
+        self.controller = start(controller, ADDRESS,
                                 str(HERE / 'learning.p4info.txtpb'),
                                 stdout=subprocess.PIPE, text=True)
         self.wait_for('READY')
