@@ -9,9 +9,10 @@ use std::time::Duration;
 use bofuss_p4::{Digest, Program, Sent, Sink, Switch};
 use bofuss_p4runtime::wire::entities::{Entity, EntityKind, TableEntry};
 use bofuss_p4runtime::wire::messages::{
-    ForwardingPipelineConfig, MasterArbitrationUpdate, ReadRequest,
+    ForwardingPipelineConfig, MasterArbitrationUpdate, ReadRequest, ReadResponse,
     SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigRequestAction,
-    Status as Details, StreamMessageRequest, StreamMessageRequestUpdate, Uint128, WriteRequest,
+    Status as Details, StreamMessageRequest, StreamMessageRequestUpdate, Uint128, Update,
+    UpdateType, WriteRequest,
 };
 use bofuss_p4runtime::{Job, Pipeline, Reports, Server, Settings};
 use prost::Message;
@@ -191,7 +192,8 @@ async fn call(
     Ok(all)
 }
 
-/// Begins with the program, plays the requests of an input, and looks whether the switch is there.
+/// Begins with the program, plays the requests of an input, and looks whether the switch is there,
+/// and gives entries that can be written.
 async fn play(grpc: &mut Grpc<Channel>, mut bytes: &[u8]) {
     let begin = SetForwardingPipelineConfigRequest {
         device_id: 1,
@@ -227,7 +229,29 @@ async fn play(grpc: &mut Grpc<Channel>, mut bytes: &[u8]) {
         entities: vec![Entity { entity: Some(all) }],
     };
     let read = call(grpc, "Read", vec![read.encode_to_vec()]).await;
-    read.expect("the switch is there");
+    write_again(grpc, read.expect("the switch is there")).await;
+}
+
+/// Writes the entries of tables that were read: they are as controllers write them.
+async fn write_again(grpc: &mut Grpc<Channel>, answers: Vec<Vec<u8>>) {
+    let answers = answers.iter().map(|answer| ReadResponse::decode(&**answer));
+    let entities = answers.flat_map(|answer| answer.expect("it is a response").entities);
+    let updates = entities.filter_map(|entity| match &entity.entity {
+        // Those that the program has are not to be changed.
+        Some(EntityKind::TableEntry(entry)) if !entry.is_const => Some(Update {
+            r#type: UpdateType::Modify as i32,
+            entity: Some(entity),
+        }),
+        _ => None,
+    });
+    let write = WriteRequest {
+        device_id: 1,
+        election_id: Some(ELECTION),
+        updates: updates.collect(),
+        ..WriteRequest::default()
+    };
+    let written = call(grpc, "Write", vec![write.encode_to_vec()]).await;
+    written.expect("what is read can be written");
 }
 
 /// The P4Info of the program, encoded: what the server gives.

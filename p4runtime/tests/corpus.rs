@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use spoil::Random;
 
 /// How often each input is spoilt.
-const SPOILT: usize = 40;
+const SPOILT: usize = 20;
 
 /// Runs a check on each file of its corpus, and on what is almost such a file.
 fn replay(name: &str, check: impl Fn(&[u8])) {
