@@ -43,9 +43,11 @@ impl Int {
 
     /// Reads an unsigned number from bytes in network order.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        if bytes.len() < size_of::<i128>() {
-            let value = bytes.iter().fold(0, |v: i128, b| v << 8 | i128::from(*b));
-            return Self::Small(value);
+        if bytes.len() <= size_of::<i128>() {
+            let value = bytes.iter().fold(0, |v: u128, b| v << 8 | u128::from(*b));
+            if let Ok(small) = i128::try_from(value) {
+                return Self::Small(small);
+            }
         }
         Self::big(BigInt::from_bytes_be(Sign::Plus, bytes))
     }

@@ -20,13 +20,16 @@
 
 extern crate alloc;
 
+mod bits;
 mod canonical;
 mod count;
 mod entries;
 mod error;
 mod hash;
+mod index;
 mod int;
 mod json;
+mod key;
 mod load;
 mod meter;
 mod number;

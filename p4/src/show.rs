@@ -193,7 +193,7 @@ impl Shower<'_> {
             Data::Const(value) => format!("{value}"),
             Data::Field(id) => {
                 let name = &self.program.fields[*id].name;
-                format!("{name} ({})", self.phv.values[*id])
+                format!("{name} ({})", self.phv.get(self.program, *id))
             }
             Data::FieldOf(header, place) => {
                 let header = self.header(header);

@@ -10,6 +10,7 @@ use hashbrown::HashSet;
 use crate::count::Count;
 use crate::hash::Algorithm;
 use crate::int::Int;
+use crate::key::Key;
 use crate::meter::Meter;
 use crate::profile::ProfileState;
 use crate::program::{Array, Program};
@@ -101,9 +102,20 @@ pub struct State {
     pub algorithms: Vec<Algorithm>,
     /// The counters of those that go round robin.
     pub turns: Vec<u64>,
-    /// Memory for the headers of the next packet.
-    pub spare: Vec<Phv>,
+    pub scratch: Scratch,
     random: u64,
+}
+
+/// Memory that each packet overwrites, so that it takes none of its own.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    pub phv: Phv,
+    /// The parameters of an action.
+    pub parameters: Vec<Int>,
+    /// The key of a select, or the input of a calculation.
+    pub bytes: Vec<u8>,
+    /// The key of a table.
+    pub key: Key,
 }
 
 impl State {
@@ -124,7 +136,7 @@ impl State {
                 .map(|c| c.algorithm.clone())
                 .collect(),
             turns: vec![0; program.calculations.len()],
-            spare: Vec::new(),
+            scratch: Scratch::default(),
             random: seed,
         }
     }
@@ -141,13 +153,6 @@ impl State {
             Some(u64::MAX) => value,
             Some(span) => low + value % (span + 1),
             None => low,
-        }
-    }
-
-    /// Keeps the memory of a packet's headers for the next packet.
-    pub fn recycle(&mut self, phv: &mut Phv) {
-        if self.spare.is_empty() {
-            self.spare.push(core::mem::take(phv));
         }
     }
 

@@ -1,16 +1,13 @@
-//! The entries of a table, and how one is found.
-//!
-//! Entries that look at the same bits are a group: a hash table under these bits. A lookup goes
-//! through the groups, those of higher rank first, and ends where no better entry can come.
+//! The entries of a table.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
-
-use hashbrown::HashMap;
 
 use crate::count::Count;
 use crate::error::ControlError;
+pub use crate::index::Handle;
+use crate::index::Index;
 use crate::int::Int;
+use crate::key::{Bits, Key};
 use crate::meter::Meter;
 use crate::program::{KeyPart, Match, MatchKind, Table};
 
@@ -59,30 +56,13 @@ impl Entry {
     }
 }
 
-/// The number of an entry in its table. It is not used again while the table has other entries to
-/// number.
-pub type Handle = usize;
-
-/// Entries that look at the same bits.
-#[derive(Clone, Debug)]
-struct Group {
-    mask: Box<[u8]>,
-    /// All bits count.
-    full: bool,
-    /// The highest rank of its entries.
-    rank: i64,
-    /// Under the masked key, the entries with their ranks: the highest first, of those the lowest
-    /// number.
-    entries: HashMap<Box<[u8]>, Vec<(i64, Handle)>>,
-}
-
 /// The entries of a table.
 #[derive(Clone, Debug)]
 pub struct TableState {
     entries: Vec<Option<Entry>>,
     free: Vec<Handle>,
     count: usize,
-    groups: Vec<Group>,
+    index: Index,
     /// Entries have priorities.
     ranked: bool,
     ranges: bool,
@@ -103,7 +83,7 @@ impl TableState {
             entries: Vec::new(),
             free: Vec::new(),
             count: 0,
-            groups: Vec::new(),
+            index: Index::default(),
             ranked: has(MatchKind::Ternary) || has(MatchKind::Range) || has(MatchKind::Optional),
             ranges: has(MatchKind::Range),
             default: default.map(|(action, data)| Does::Action(action, data)),
@@ -169,35 +149,16 @@ impl TableState {
         if self.count >= size {
             return Err(ControlError::Full);
         }
-        let (mask, key) = masked(parts, &entry.key);
         let rank = self.rank(&entry.key, entry.priority);
         let handle = self.free.pop().unwrap_or(self.entries.len());
+        for (mask, key) in masked(parts, &entry.key) {
+            self.index.insert(&mask, key, rank, handle);
+        }
         match self.entries.get_mut(handle) {
             Some(slot) => *slot = Some(entry),
             None => self.entries.push(Some(entry)),
         }
         self.count += 1;
-        let index = match self.groups.iter().position(|group| *group.mask == *mask) {
-            Some(index) => index,
-            None => {
-                self.groups.push(Group {
-                    full: mask.iter().all(|byte| *byte == 0xff),
-                    mask: mask.into(),
-                    rank,
-                    entries: HashMap::new(),
-                });
-                self.groups.len() - 1
-            }
-        };
-        let group = &mut self.groups[index];
-        group.rank = group.rank.max(rank);
-        let list = group.entries.entry(key.into()).or_default();
-        let better =
-            |(other, number): &(i64, Handle)| *other > rank || *other == rank && *number < handle;
-        let place = list.partition_point(better);
-        list.insert(place, (rank, handle));
-        self.groups
-            .sort_by_key(|group| core::cmp::Reverse(group.rank));
         Ok(handle)
     }
 
@@ -207,31 +168,22 @@ impl TableState {
         let entry = slot.ok_or(ControlError::NotFound)?;
         self.free.push(handle);
         self.count -= 1;
-        let (mask, key) = masked(parts, &entry.key);
-        if let Some(group) = self.groups.iter_mut().find(|group| *group.mask == *mask)
-            && let Some(list) = group.entries.get_mut(&*key)
-        {
-            list.retain(|(_, other)| *other != handle);
-            if list.is_empty() {
-                group.entries.remove(&*key);
-            }
+        let rank = self.rank(&entry.key, entry.priority);
+        for (mask, key) in masked(parts, &entry.key) {
+            self.index.remove(&mask, &key, rank, handle);
         }
-        self.groups.retain(|group| !group.entries.is_empty());
         Ok(entry)
     }
 
     /// The entry of exactly this key and priority.
     pub fn find(&self, parts: &[KeyPart], key: &[Match], priority: i32) -> Option<Handle> {
-        let (mask, bytes) = masked(parts, key);
-        let group = self.groups.iter().find(|group| *group.mask == *mask)?;
-        let rank = self.rank(key, priority);
-        let mut list = group.entries.get(&*bytes)?.iter();
-        let same = |handle: &Handle| {
+        let all = masked(parts, key);
+        let (mask, bits) = all.first()?;
+        let mut same = self.index.same(mask, bits, self.rank(key, priority));
+        same.find(|handle| {
             let entry = self.get(*handle);
             entry.is_some_and(|entry| same_ranges(&entry.key, key))
-        };
-        let found = list.find(|(other, handle)| *other == rank && same(handle));
-        found.map(|(_, handle)| *handle)
+        })
     }
 
     fn rank(&self, key: &[Match], priority: i32) -> i64 {
@@ -245,51 +197,29 @@ impl TableState {
         length.unwrap_or(0)
     }
 
-    /// The best entry for a key: its `bytes`, and the values that ranges are compared with.
-    /// `scratch` is overwritten.
-    pub fn lookup(&self, bytes: &[u8], values: &[Int], scratch: &mut Vec<u8>) -> Option<Handle> {
-        let mut best: Option<(i64, Handle)> = None;
-        for group in &self.groups {
-            if best.is_some_and(|(rank, _)| rank > group.rank) {
-                break;
-            }
-            let key = if group.full {
-                bytes
-            } else {
-                scratch.clear();
-                scratch.extend(bytes.iter().zip(&group.mask).map(|(b, m)| b & m));
-                &**scratch
-            };
-            let Some(list) = group.entries.get(key) else {
-                continue;
-            };
-            let found = if self.ranges {
-                list.iter()
-                    .find(|(_, handle)| self.in_ranges(*handle, values))
-            } else {
-                list.first()
-            };
-            if let Some((rank, handle)) = found {
-                // Choice: of several with one priority, that of the lowest number.
-                let better = best.is_none_or(|(r, h)| *rank > r || *rank == r && *handle < h);
-                if better {
-                    best = Some((*rank, *handle));
-                }
-            }
-        }
-        best.map(|(_, handle)| handle)
+    /// Whether keys need the values that ranges are compared with.
+    pub fn has_ranges(&self) -> bool {
+        self.ranges
     }
 
-    fn in_ranges(&self, handle: Handle, values: &[Int]) -> bool {
-        let entry = self.get(handle);
-        entry.is_some_and(|entry| {
-            let mut parts = entry.key.iter().zip(values);
-            parts.all(|(part, value)| match part {
-                Match::Range(low, high) => low <= value && value <= high,
-                Match::Exact(_) | Match::Lpm(..) | Match::Ternary(..) | Match::Any => true,
-            })
+    /// The best entry for a key.
+    pub fn lookup(&mut self, key: &mut Key) -> Option<Handle> {
+        let (ranges, entries) = (self.ranges, &self.entries);
+        self.index.best(key, |handle, key| {
+            !ranges || in_ranges(entries.get(handle), &key.values)
         })
     }
+}
+
+/// Whether values are within the ranges of an entry.
+fn in_ranges(entry: Option<&Option<Entry>>, values: &[Int]) -> bool {
+    entry.and_then(Option::as_ref).is_some_and(|entry| {
+        let mut parts = entry.key.iter().zip(values);
+        parts.all(|(part, value)| match part {
+            Match::Range(low, high) => low <= value && value <= high,
+            Match::Exact(_) | Match::Lpm(..) | Match::Ternary(..) | Match::Any => true,
+        })
+    })
 }
 
 /// Whether the ranges of two keys are the same. The rest is in the bytes.
@@ -303,23 +233,29 @@ fn same_ranges(a: &[Match], b: &[Match]) -> bool {
     })
 }
 
-/// The bits that a key looks at, and the value that they must have.
-fn masked(parts: &[KeyPart], key: &[Match]) -> (Vec<u8>, Vec<u8>) {
-    let mut mask = Vec::new();
-    let mut bytes = Vec::new();
-    for (part, wanted) in parts.iter().zip(key) {
-        let width = part.width;
-        let (value, bits) = wanted.value_and_mask(width);
-        let start = mask.len();
-        if bits == Int::highest(width) {
-            // The padding counts, so that a key of whole values is compared as it is.
-            mask.resize(start + width.div_ceil(8) as usize, 0xff);
-        } else {
+/// The bits that a key looks at, and the value that they must have. The first range is taken as the
+/// prefixes that it is made of, so there are several; others are compared afterwards.
+fn masked(parts: &[KeyPart], key: &[Match]) -> Vec<(Bits, Bits)> {
+    let ranged = key.iter().position(|part| matches!(part, Match::Range(..)));
+    let prefixes = ranged.map_or_else(Vec::new, |at| key[at].prefixes(parts[at].width));
+    let one = |prefix: Option<&(Int, Int)>| {
+        let mut mask = Vec::new();
+        let mut bytes = Vec::new();
+        for (at, (part, wanted)) in parts.iter().zip(key).enumerate() {
+            let width = part.width;
+            let (value, bits) = match prefix {
+                Some(prefix) if Some(at) == ranged => prefix.clone(),
+                Some(_) | None => wanted.value_and_mask(width),
+            };
             bits.append_to(width, &mut mask);
+            value.and(&bits).append_to(width, &mut bytes);
         }
-        value.and(&bits).append_to(width, &mut bytes);
+        (Bits::new(&mask), Bits::new(&bytes))
+    };
+    match &prefixes[..] {
+        [] => alloc::vec![one(None)],
+        all => all.iter().map(|prefix| one(Some(prefix))).collect(),
     }
-    (mask, bytes)
 }
 
 impl Match {
@@ -334,6 +270,27 @@ impl Match {
             Self::Ternary(value, mask) => (value.clone(), mask.wrapped(width)),
             Self::Range(..) | Self::Any => (Int::ZERO, Int::ZERO),
         }
+    }
+
+    /// The prefixes, as values and masks, that a range of values of `width` bits is made of, less
+    /// than twice as many as bits; none of what is no range, or of more than 64 bits.
+    fn prefixes(&self, width: u32) -> Vec<(Int, Int)> {
+        let Self::Range(low, high) = self else {
+            return Vec::new();
+        };
+        let mut prefixes = Vec::new();
+        if width > u64::BITS {
+            return prefixes;
+        }
+        let (mut next, high) = (u128::from(low.low()), u128::from(high.low()));
+        while next <= high {
+            // The largest block that begins here and is within the range.
+            let free = next.trailing_zeros().min((high - next + 1).ilog2());
+            let mask = Int::highest(width).xor(&Int::highest(free));
+            prefixes.push((Int::Small(next as i128), mask));
+            next += 1 << free;
+        }
+        prefixes
     }
 
     /// Whether a value, unsigned and of `width` bits, is matched.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 
 use super::loader::{Loader, MAX_BITS, MAX_FIELDS, MAX_WIDTH, add, find, name, name_text};
+use crate::bits::is_word;
 use crate::json::{Node, Result};
 use crate::program::{Field, FieldId, Header, Stack, Standard, Union};
 
@@ -101,20 +102,28 @@ fn header<'a>(
         .max_length
         .map(|bytes| (u64::from(bytes) * 8).saturating_sub(fixed) as u32);
     let mut variable = None;
+    let start = loader.program.bytes * 8;
+    let mut at = start;
     for (place, (field, width, signed)) in kind.fields.iter().enumerate() {
         let index = first + place;
         if width.is_none() {
             variable = rest.map(|bits| (index, bits));
         }
         loader.fields.insert((id, field), index);
+        let bits = width.or(rest).unwrap_or(0);
         loader.program.fields.push(Field {
             name: format!("{}.{field}", node.get("name")?.text()?),
             header: id,
-            width: width.or(rest).unwrap_or(0),
+            width: bits,
             signed: *signed,
             variable: width.is_none(),
+            start: at,
+            word: is_word(at, bits),
         });
+        at += bits as usize;
     }
+    let bytes = (at - start).div_ceil(8);
+    loader.program.bytes += bytes;
     loader.program.headers.push(Header {
         name: name(node)?,
         kind: kind_id,
@@ -124,6 +133,8 @@ fn header<'a>(
         fixed_bits: fixed as u32,
         variable,
         union: None,
+        start,
+        bytes,
     });
     Ok(())
 }

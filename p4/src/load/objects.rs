@@ -147,9 +147,9 @@ pub(super) fn calculation(
     let mut input = Vec::new();
     for part in node.list("input")? {
         let kind = part.get("type")?;
-        input.push(match kind.text()? {
+        let next = match kind.text()? {
             "payload" => Input::Payload,
-            "field" => Input::Field(loader.field(&part.get("value")?)?),
+            "field" => field_input(loader, loader.field(&part.get("value")?)?),
             "header" => Input::Header(find(&loader.headers, &part.get("value")?, "header")?),
             "hexstr" => {
                 let width = part.get("bitwidth")?.number(MAX_WIDTH)? as u32;
@@ -157,13 +157,31 @@ pub(super) fn calculation(
                 Input::Const(value, width)
             }
             other => return kind.refuse(format!("{other} cannot be an input")),
-        });
+        };
+        match (input.last_mut(), &next) {
+            // A field that follows the one before is read with it.
+            (Some(Input::Bits(header, start, width)), Input::Bits(other, at, more))
+                if header == other && *start + *width as usize == *at =>
+            {
+                *width += more;
+            }
+            _ => input.push(next),
+        }
     }
     Ok(Calculation {
         name,
         algorithm,
         input,
     })
+}
+
+fn field_input(loader: &Loader<'_>, id: usize) -> Input {
+    let field = &loader.program.fields[id];
+    if field.variable {
+        Input::Field(id)
+    } else {
+        Input::Bits(field.header, field.start, field.width)
+    }
 }
 
 /// Reads checksums.

@@ -38,6 +38,10 @@ pub struct Header {
     pub variable: Option<(FieldId, u32)>,
     /// The union that it is a member of.
     pub union: Option<usize>,
+    /// Where its fields are among those of all headers, one after the other with no gaps: the first
+    /// bit, which begins a byte, and how many bytes.
+    pub start: usize,
+    pub bytes: usize,
 }
 
 impl Header {
@@ -60,6 +64,10 @@ pub struct Field {
     pub signed: bool,
     /// The width is given when the header is extracted.
     pub variable: bool,
+    /// Its first bit among those of all headers.
+    pub start: usize,
+    /// Whether it can be read and written as a machine word.
+    pub word: bool,
 }
 
 /// A header stack, or a stack of header unions.
@@ -239,6 +247,9 @@ pub struct Profile {
 /// A part of what a hash or checksum is computed of.
 #[derive(Debug)]
 pub enum Input {
+    /// Fields of a header that follow each other, by their first bit and their bits together.
+    Bits(HeaderId, usize, u32),
+    /// A field of variable width.
     Field(FieldId),
     Const(Int, u32),
     Header(HeaderId),
@@ -330,6 +341,8 @@ pub struct Program {
     pub fields: Vec<Field>,
     /// The bits of all fields.
     pub bits: usize,
+    /// The bytes that all headers take, each beginning with a byte.
+    pub bytes: usize,
     /// Header stacks.
     pub stacks: Vec<Stack>,
     /// Header unions.

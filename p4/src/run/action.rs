@@ -26,14 +26,23 @@ impl<S: Sink> Walk<'_, S> {
                     }
                 }
                 Primitive::Assign(target, data) => {
-                    let value = self.number(data, parameters);
-                    self.write(target, &value, parameters);
+                    self.assign(target, data, parameters);
                 }
                 Primitive::Header(op) => self.header_op(op, parameters),
                 Primitive::Extern(op) => self.extern_op(op, parameters),
                 Primitive::Packet(op) => self.packet_op(op, parameters),
             }
         }
+    }
+
+    fn assign(&mut self, target: &Target, data: &Data, parameters: &[Int]) {
+        let word = self.view(parameters, &[]).word(data);
+        if let (Target::Field(field), Some(value)) = (target, word) {
+            self.packet.phv.set_word(self.program, *field, value);
+            return self.trace_written(*field);
+        }
+        let value = self.number(data, parameters);
+        self.write(target, &value, parameters);
     }
 
     /// The value of a number.
@@ -44,13 +53,17 @@ impl<S: Sink> Walk<'_, S> {
     fn write(&mut self, target: &Target, value: &Int, parameters: &[Int]) {
         let field = self.view(parameters, &[]).target(target);
         if let Some(field) = field {
-            let program = self.program;
-            self.packet.phv.set(program, field, value);
-            self.trace(2, |walk| {
-                let value = &walk.packet.phv.values[field];
-                format!("{} = {value}", program.fields[field].name)
-            });
+            self.packet.phv.set(self.program, field, value);
+            self.trace_written(field);
         }
+    }
+
+    fn trace_written(&mut self, field: usize) {
+        let program = self.program;
+        self.trace(2, |walk| {
+            let value = walk.packet.phv.get(program, field);
+            format!("{} = {value}", program.fields[field].name)
+        });
     }
 
     /// Changes headers and stacks. Elements that a stack has not are left alone.
@@ -60,7 +73,8 @@ impl<S: Sink> Walk<'_, S> {
             HeaderOp::AssignVariable(to, from) => {
                 let (to_row, from_row) = (&program.fields[*to], &program.fields[*from]);
                 let length = self.packet.phv.lengths[from_row.header].min(to_row.width);
-                self.packet.phv.values[*to] = self.packet.phv.values[*from].wrapped(length);
+                let value = self.packet.phv.get(program, *from).wrapped(length);
+                self.packet.phv.set(program, *to, &value);
                 self.packet.phv.lengths[to_row.header] = length;
             }
             HeaderOp::Assign(to, from) => {
@@ -117,8 +131,7 @@ impl<S: Sink> Walk<'_, S> {
         if phv.valid[id] {
             return;
         }
-        phv.values[program.headers[id].fields()].fill(Int::ZERO);
-        phv.lengths[id] = 0;
+        phv.clear(program, id);
         phv.set_valid(program, id);
         self.packet.length += phv.header_bytes(program, id);
         let name = &program.headers[id].name;

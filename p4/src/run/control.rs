@@ -3,12 +3,23 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use super::eval::View;
 use super::sink::Sink;
 use super::walk::Walk;
 use crate::int::Int;
-use crate::program::{Next, Node, Table};
+use crate::key::Key;
+use crate::program::{KeyPart, Next, Node, Table};
 use crate::show::shortened;
 use crate::table::{Does, Handle};
+
+/// What is compared with a part of the keys of entries.
+fn key_value(view: &View<'_>, part: &KeyPart) -> Int {
+    let value = view.data(&part.value).wrapped(part.width);
+    match &part.mask {
+        Some(mask) => value.and(mask),
+        None => value,
+    }
+}
 
 impl<S: Sink> Walk<'_, S> {
     /// Goes through a control from `start` to its end, or to an exit.
@@ -42,17 +53,13 @@ impl<S: Sink> Walk<'_, S> {
         if let Some(handle) = hit {
             self.count_hit(id, table, handle);
         }
-        let state = &self.state.tables[id];
-        let does = match hit {
-            Some(handle) => state.get(handle).map(|entry| entry.does.clone()),
-            None => state.default.clone(),
-        };
-        let bound = does.and_then(|does| self.resolve(table, does));
-        self.trace_table(id, table, hit, bound.as_ref());
-        let action = bound.map(|(action, data)| {
+        let mut data = core::mem::take(&mut self.state.scratch.parameters);
+        let action = self.bind(id, table, hit, &mut data);
+        self.trace_table(id, table, hit, action.map(|action| (action, &*data)));
+        if let Some(action) = action {
             self.primitives(&self.program.actions[action].body, &data);
-            action
-        });
+        }
+        self.state.scratch.parameters = data;
         match &table.next {
             Next::Hit(hit_next, miss_next) => match hit {
                 Some(_) => *hit_next,
@@ -69,25 +76,40 @@ impl<S: Sink> Walk<'_, S> {
         if table.key.is_empty() || self.state.tables[id].is_empty() {
             return None;
         }
-        let values = self.key_values(table);
-        let mut key = Vec::with_capacity(16);
-        for (part, value) in table.key.iter().zip(&values) {
-            value.append_to(part.width, &mut key);
+        let mut key = core::mem::take(&mut self.state.scratch.key);
+        self.fill_key(id, table, &mut key);
+        let found = self.state.tables[id].lookup(&mut key);
+        self.state.scratch.key = key;
+        found
+    }
+
+    fn fill_key(&self, id: usize, table: &Table, key: &mut Key) {
+        let view = self.view(&[], &[]);
+        let ranges = self.state.tables[id].has_ranges();
+        let mut at = 0;
+        key.begin(&table.key);
+        for part in &table.key {
+            if let Some(word) = view.word(&part.value)
+                && part.mask.is_none()
+                && (1..=64).contains(&part.width)
+                && !ranges
+            {
+                at = key.push_word(word as u64, part.width, at);
+                continue;
+            }
+            let value = key_value(&view, part);
+            at = key.push(&value, part.width, at);
+            if ranges {
+                key.values.push(value);
+            }
         }
-        self.state.tables[id].lookup(&key, &values, &mut Vec::new())
     }
 
     /// The values of a table's key, as unsigned numbers.
     fn key_values(&self, table: &Table) -> Vec<Int> {
         let view = self.view(&[], &[]);
-        let values = table.key.iter().map(|part| {
-            let value = view.data(&part.value).wrapped(part.width);
-            match &part.mask {
-                Some(mask) => value.and(mask),
-                None => value,
-            }
-        });
-        values.collect()
+        let parts = table.key.iter();
+        parts.map(|part| key_value(&view, part)).collect()
     }
 
     /// Direct counter, direct meter and the time of an entry that a packet hits.
@@ -111,23 +133,37 @@ impl<S: Sink> Walk<'_, S> {
         }
     }
 
-    /// The action and the data that an entry stands for; `None` if its member is not there.
-    fn resolve(&self, table: &Table, does: Does) -> Option<(usize, Vec<Int>)> {
+    /// The action that an entry stands for, or the default without one, whose data overwrite
+    /// `parameters`; `None` if its member is not there.
+    fn bind(
+        &self,
+        id: usize,
+        table: &Table,
+        hit: Option<Handle>,
+        parameters: &mut Vec<Int>,
+    ) -> Option<usize> {
+        let state = &self.state.tables[id];
+        let does = match hit {
+            Some(handle) => &state.get(handle)?.does,
+            None => state.default.as_ref()?,
+        };
         let member = match does {
-            Does::Action(action, data) => return Some((action, data)),
-            Does::Member(member) => member,
+            Does::Action(action, data) => {
+                parameters.clone_from(data);
+                return Some(*action);
+            }
+            Does::Member(member) => *member,
             Does::Group(group) => {
                 let selector = self.program.profiles[table.profile?].selector.as_ref()?;
-                let hash = selector
-                    .algorithm
-                    .compute(&self.packet.input(self.program, &selector.input), 0);
-                self.state.profiles[table.profile?].choose(group, hash)?
+                let input = self.packet.input(self.program, &selector.input, Vec::new());
+                let hash = selector.algorithm.compute(&input, 0);
+                self.state.profiles[table.profile?].choose(*group, hash)?
             }
         };
-        self.state.profiles[table.profile?]
-            .members()
-            .get(&member)
-            .cloned()
+        let profile = &self.state.profiles[table.profile?];
+        let (action, data) = profile.members().get(&member)?;
+        parameters.clone_from(data);
+        Some(*action)
     }
 
     fn trace_table(
@@ -135,7 +171,7 @@ impl<S: Sink> Walk<'_, S> {
         id: usize,
         table: &Table,
         hit: Option<Handle>,
-        bound: Option<&(usize, Vec<Int>)>,
+        bound: Option<(usize, &[Int])>,
     ) {
         if !self.sink.traces() {
             return;
@@ -144,7 +180,7 @@ impl<S: Sink> Walk<'_, S> {
         let state = &self.state.tables[id];
         let action = bound.map_or_else(
             || "no action".into(),
-            |(action, data)| shortened(crate::show::action(program, *action, data)),
+            |(action, data)| shortened(crate::show::action(program, action, data)),
         );
         let values = self.key_values(table);
         let key = shortened(crate::show::key(table, &values));

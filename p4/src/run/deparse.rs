@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use super::bits::Writer;
 use super::sink::Sink;
 use super::walk::{Packet, Walk};
+use crate::bits::Writer;
 use crate::program::{Input, Program};
 
 /// Bytes of room for what headers may have more than expected.
@@ -12,26 +12,28 @@ const ROOM: usize = 64;
 /// The bytes of the headers of a frame, and of the input of a calculation.
 const MAX_FRAME: usize = 1 << 20;
 
-impl Packet {
-    /// The bytes that a hash or checksum is computed of: at most so many as a frame may have.
-    pub(super) fn input(&self, program: &Program, parts: &[Input]) -> Vec<u8> {
+impl Packet<'_> {
+    /// The bytes that a hash or checksum is computed of: at most so many as a frame may have. They
+    /// overwrite `memory`.
+    pub(super) fn input(&self, program: &Program, parts: &[Input], memory: Vec<u8>) -> Vec<u8> {
         let phv = &self.phv;
-        let mut writer = Writer::with_capacity(ROOM);
+        let mut writer = Writer::within(memory, ROOM);
         for part in parts {
             if writer.len() > MAX_FRAME {
                 break;
             }
             match part {
+                Input::Bits(header, start, width) if phv.valid[*header] => {
+                    writer.push_bits(&phv.bytes, *start, *width);
+                }
                 Input::Field(field) if phv.valid[program.fields[*field].header] => {
-                    writer.push(&phv.values[*field], phv.width(program, *field));
+                    writer.push(&phv.get(program, *field), phv.width(program, *field));
                 }
                 Input::Header(header) if phv.valid[*header] => {
-                    for field in program.headers[*header].fields() {
-                        writer.push(&phv.values[field], phv.width(program, field));
-                    }
+                    phv.write(program, *header, &mut writer);
                 }
                 // What is not valid is left out.
-                Input::Field(_) | Input::Header(_) => {}
+                Input::Bits(..) | Input::Field(_) | Input::Header(_) => {}
                 Input::Const(value, width) => writer.push(value, *width),
                 Input::Payload => writer.extend(self.ahead()),
             }
@@ -48,11 +50,9 @@ impl<S: Sink> Walk<'_, S> {
         self.update_checksums();
         self.primitives(&program.deparser_body, &[]);
         let phv = &self.packet.phv;
-        let mut writer = Writer::with_capacity(self.packet.length + ROOM);
+        let mut writer = Writer::within(Vec::new(), self.packet.length + ROOM);
         for header in program.deparse.iter().filter(|header| phv.valid[**header]) {
-            for field in program.headers[*header].fields() {
-                writer.push(&phv.values[field], phv.width(program, field));
-            }
+            phv.write(program, *header, &mut writer);
             if writer.len() > MAX_FRAME {
                 return None;
             }
@@ -67,12 +67,14 @@ impl<S: Sink> Walk<'_, S> {
 
     /// The result of a calculation.
     pub(super) fn calculate(&mut self, calculation: usize) -> u64 {
-        let bytes = self
-            .packet
-            .input(self.program, &self.program.calculations[calculation].input);
+        let input = &self.program.calculations[calculation].input;
+        let memory = core::mem::take(&mut self.state.scratch.bytes);
+        let bytes = self.packet.input(self.program, input, memory);
         let turn = self.state.turns[calculation];
         self.state.turns[calculation] = turn.wrapping_add(1);
-        self.state.algorithms[calculation].compute(&bytes, turn)
+        let result = self.state.algorithms[calculation].compute(&bytes, turn);
+        self.state.scratch.bytes = bytes;
+        result
     }
 
     /// Whether a checksum of the packet is wrong. Those of headers that are not there are not.
@@ -87,7 +89,7 @@ impl<S: Sink> Walk<'_, S> {
             let valid = self.packet.phv.valid[self.program.fields[checksum.target].header];
             if valid && self.applies(checksum) {
                 let computed = self.calculate(checksum.calculation);
-                wrong |= computed != self.packet.phv.values[checksum.target].low();
+                wrong |= computed != self.packet.phv.get(self.program, checksum.target).low();
             }
         }
         wrong

@@ -2,8 +2,8 @@
 
 use core::cell::Cell;
 
-use super::bits;
-use super::phv::Phv;
+use super::phv::{Phv, place};
+use crate::bits;
 use crate::int::Int;
 use crate::program::{
     Comparison, Cond, Data, HeaderId, HeaderRef, Operator, Program, Target, UnionRef,
@@ -37,9 +37,12 @@ impl View<'_> {
     pub fn data(&self, data: &Data) -> Int {
         match data {
             Data::Const(value) => value.clone(),
-            Data::Field(id) => self.phv.values[*id].clone(),
+            Data::Field(id) => self.phv.get(self.program, *id),
             Data::FieldOf(header, place) => match self.header(header) {
-                Some(id) => self.phv.values[self.program.headers[id].first + place].clone(),
+                Some(id) => {
+                    let field = self.program.headers[id].first + place;
+                    self.phv.get(self.program, field)
+                }
                 None => Int::ZERO,
             },
             Data::Parameter(index) => self.parameters.get(*index).cloned().unwrap_or(Int::ZERO),
@@ -68,12 +71,40 @@ impl View<'_> {
         }
     }
 
+    /// The same as [`Self::data`] in a machine word: quicker, but `None` where a part of it is not
+    /// so narrow or of a kind that is rare.
+    pub fn word(&self, data: &Data) -> Option<i64> {
+        match data {
+            Data::Const(Int::Small(value)) => i64::try_from(*value).ok(),
+            Data::Field(id) => self.phv.get_word(self.program, *id),
+            Data::Parameter(index) => match self.parameters.get(*index)? {
+                Int::Small(value) => i64::try_from(*value).ok(),
+                Int::Big(_) => None,
+            },
+            Data::Valid(id) => Some(self.phv.valid[*id].into()),
+            Data::Binary(operator, left, right) => {
+                binary_word(*operator, self.word(left)?, self.word(right)?)
+            }
+            Data::Not(data) => Some(!self.word(data)?),
+            Data::Const(Int::Big(_))
+            | Data::FieldOf(..)
+            | Data::FromBool(_)
+            | Data::If(..)
+            | Data::Register(..)
+            | Data::Filled(..)
+            | Data::Lookahead(..) => None,
+        }
+    }
+
     /// Whether a condition is true.
     pub fn cond(&self, cond: &Cond) -> bool {
         match cond {
             Cond::Const(value) => *value,
             Cond::Compare(comparison, left, right) => {
-                let order = self.data(left).cmp(&self.data(right));
+                let order = match (self.word(left), self.word(right)) {
+                    (Some(left), Some(right)) => left.cmp(&right),
+                    _ => self.data(left).cmp(&self.data(right)),
+                };
                 match comparison {
                     Comparison::Equal => order.is_eq(),
                     Comparison::NotEqual => order.is_ne(),
@@ -97,7 +128,10 @@ impl View<'_> {
             Cond::Or(left, right) => self.cond(left) || self.cond(right),
             Cond::Not(cond) => !self.cond(cond),
             Cond::If(cond, yes, no) => self.cond(if self.cond(cond) { yes } else { no }),
-            Cond::NotZero(data) => !self.data(data).is_zero(),
+            Cond::NotZero(data) => match self.word(data) {
+                Some(value) => value != 0,
+                None => !self.data(data).is_zero(),
+            },
             Cond::ValidHeader(header) => self.header(header).is_some_and(|id| self.phv.valid[id]),
             Cond::ValidUnion(union) => self.union(union).is_some_and(|id| {
                 let mut members = self.program.unions[id].members.iter();
@@ -117,7 +151,7 @@ impl View<'_> {
         let (a, b) = (&headers[left], &headers[right]);
         a.kind == b.kind
             && self.phv.lengths[left] == self.phv.lengths[right]
-            && self.phv.values[a.fields()] == self.phv.values[b.fields()]
+            && self.phv.bytes[place(a)] == self.phv.bytes[place(b)]
     }
 
     /// The header that is meant; `None` if a stack has no such element.
@@ -168,6 +202,29 @@ impl View<'_> {
     }
 }
 
+/// The same as [`binary`], where the result is a word.
+fn binary_word(operator: Operator, left: i64, right: i64) -> Option<i64> {
+    let shift = u32::try_from(right).ok().filter(|by| *by < 64);
+    match operator {
+        Operator::Add => left.checked_add(right),
+        Operator::Sub => left.checked_sub(right),
+        Operator::Mul => left.checked_mul(right),
+        Operator::And => Some(left & right),
+        Operator::Or => Some(left | right),
+        Operator::Xor => Some(left ^ right),
+        Operator::ShiftRight => Some(left >> shift?),
+        Operator::ShiftLeft => {
+            let shifted = left << shift?;
+            (shifted >> shift? == left).then_some(shifted)
+        }
+        Operator::Div
+        | Operator::Rem
+        | Operator::Signed
+        | Operator::SaturateSigned
+        | Operator::Saturate => None,
+    }
+}
+
 fn binary(operator: Operator, left: &Int, right: &Int) -> Int {
     // The loader allows no width above 2^16; a wider one is as good as that.
     let width = || {
@@ -192,5 +249,53 @@ fn binary(operator: Operator, left: &Int, right: &Int) -> Int {
             let half = Int::power(width().saturating_sub(1));
             left.clamp(Int::ZERO.sub(&half), half.sub(&Int::Small(1)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_give_what_numbers_of_any_width_give() {
+        let edges = [0, 1, -1, 2, 31, 32, 62, 63, 64, 65, 1 << 16];
+        let edges = edges
+            .into_iter()
+            .chain([i64::MIN, i64::MAX, 1 << 62, -1 << 40, 0xffff]);
+        let operators = [
+            Operator::Add,
+            Operator::Sub,
+            Operator::Mul,
+            Operator::Div,
+            Operator::Rem,
+            Operator::ShiftLeft,
+            Operator::ShiftRight,
+            Operator::And,
+            Operator::Or,
+            Operator::Xor,
+            Operator::Signed,
+            Operator::SaturateSigned,
+            Operator::Saturate,
+        ];
+        let mut words = 0;
+        for (left, right) in edges
+            .clone()
+            .flat_map(|a| edges.clone().map(move |b| (a, b)))
+        {
+            for operator in operators {
+                let Some(word) = binary_word(operator, left, right) else {
+                    continue;
+                };
+                let (a, b) = (Int::Small(left.into()), Int::Small(right.into()));
+                let wanted = binary(operator, &a, &b);
+                assert_eq!(
+                    Int::Small(word.into()),
+                    wanted,
+                    "{operator:?} {left} {right}"
+                );
+                words += 1;
+            }
+        }
+        assert!(words > 1000, "{words} of them");
     }
 }

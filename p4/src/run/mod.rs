@@ -1,7 +1,6 @@
 //! What happens to a packet.
 
 pub mod action;
-pub mod bits;
 pub mod control;
 pub mod deparse;
 pub mod eval;

@@ -68,14 +68,23 @@ impl<S: Sink> Walk<'_, S> {
         if self.packet.ahead().len() < state.ahead {
             return Err(self.program.core_errors.packet_too_short);
         }
-        let key = self.select_key(state)?;
+        let mut key = core::mem::take(&mut self.state.scratch.bytes);
+        let next = self
+            .select_key(state, &mut key)
+            .map(|()| self.select(state, &key));
+        self.state.scratch.bytes = key;
+        next
+    }
+
+    /// The next state by the key of this one.
+    fn select(&mut self, state: &State, key: &[u8]) -> Option<usize> {
         let found = state.cases.iter().find(|(case, _)| match case {
             SelectCase::Default => true,
             SelectCase::Value(value, mask) => {
                 let mut bytes = key.iter().zip(mask).zip(value);
                 bytes.all(|((key, mask), value)| key & mask == *value)
             }
-            SelectCase::Set(set, mask) => self.state.in_value_set(*set, &key, mask.as_deref()),
+            SelectCase::Set(set, mask) => self.state.in_value_set(*set, key, mask.as_deref()),
         });
         let name =
             |next: Option<usize>| next.map_or("accept", |index| &*self.program.states[index].name);
@@ -85,44 +94,49 @@ impl<S: Sink> Walk<'_, S> {
                 if self.sink.traces() {
                     let text = format!(
                         "select on 0x{} goes to {}",
-                        crate::show::shortened(crate::show::hex(&key)),
+                        crate::show::shortened(crate::show::hex(key)),
                         name(next)
                     );
                     self.sink.step(2, text);
                 }
-                Ok(next)
+                next
             }
             // bmv2 accepts where no case matches, and so does this.
-            None => Ok(None),
+            None => None,
         }
     }
 
-    fn select_key(&self, state: &State) -> Result<Vec<u8>, ErrorCode> {
+    /// Overwrites `key` with the values that a state selects on.
+    fn select_key(&self, state: &State, key: &mut Vec<u8>) -> Result<(), ErrorCode> {
         let program = self.program;
         let empty = program.core_errors.stack_out_of_bounds;
-        let mut key = Vec::new();
+        key.clear();
         for (part, width) in state.key.iter().zip(&state.key_widths) {
             let value = match part {
-                SelectKey::Field(id) => self.packet.phv.values[*id].clone(),
+                SelectKey::Field(id) => self.packet.phv.get(program, *id),
                 SelectKey::Last(stack, place) => {
                     let last = self.packet.phv.filled[*stack].checked_sub(1).ok_or(empty)?;
                     let header = program.stacks[*stack].elements[last];
-                    self.packet.phv.values[program.headers[header].first + place].clone()
+                    self.packet
+                        .phv
+                        .get(program, program.headers[header].first + place)
                 }
                 SelectKey::LastUnion(stack, member, place) => {
                     let filled = self.packet.phv.unions_filled[*stack];
                     let last = filled.checked_sub(1).ok_or(empty)?;
                     let union = program.union_stacks[*stack].elements[last];
                     let header = program.unions[union].members[*member];
-                    self.packet.phv.values[program.headers[header].first + place].clone()
+                    self.packet
+                        .phv
+                        .get(program, program.headers[header].first + place)
                 }
                 SelectKey::Lookahead(offset, width) => self
                     .view(&[], self.packet.ahead())
                     .data(&Data::Lookahead(*offset, *width)),
             };
-            value.append_to(*width, &mut key);
+            value.append_to(*width, key);
         }
-        Ok(key)
+        Ok(())
     }
 
     /// A number in the parser. Errors: it needs what is not there.
@@ -162,7 +176,8 @@ impl<S: Sink> Walk<'_, S> {
                 self.packet.phv.set(program, *field, &value);
                 self.trace(2, |walk| {
                     let row = &program.fields[*field];
-                    format!("{} = {}", row.name, walk.packet.phv.values[*field])
+                    let value = walk.packet.phv.get(program, *field);
+                    format!("{} = {value}", row.name)
                 });
                 Ok(())
             }

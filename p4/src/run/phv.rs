@@ -2,14 +2,16 @@
 
 use alloc::vec::Vec;
 
-use super::bits;
+use crate::bits;
 use crate::int::Int;
-use crate::program::{AnyStack, FieldId, HeaderId, Program};
+use crate::program::{AnyStack, FieldId, Header, HeaderId, Program};
 
 /// The headers and metadata of one packet.
 #[derive(Clone, Debug, Default)]
 pub struct Phv {
-    pub values: Vec<Int>,
+    /// The fields, as packets have them: one after the other, each header from a byte on. That of
+    /// variable width has its room for the most bits, and its value in the last of them.
+    pub bytes: Vec<u8>,
     pub valid: Vec<bool>,
     /// By header: the bits that its field of variable width has.
     pub lengths: Vec<u32>,
@@ -29,7 +31,7 @@ impl Phv {
 
     /// Makes it as if it was new, in the memory that it has.
     pub fn reset(&mut self, program: &Program) {
-        refill(&mut self.values, program.fields.len(), Int::ZERO);
+        refill(&mut self.bytes, program.bytes + bits::SLACK, 0);
         self.valid.clear();
         let headers = program.headers.iter();
         self.valid.extend(headers.map(|header| header.metadata));
@@ -41,30 +43,74 @@ impl Phv {
     /// Sets all metadata to 0.
     pub fn reset_metadata(&mut self, program: &Program) {
         for header in program.headers.iter().filter(|header| header.metadata) {
-            self.values[header.fields()].fill(Int::ZERO);
+            self.bytes[place(header)].fill(0);
         }
+    }
+
+    /// The value of a field.
+    pub fn get(&self, program: &Program, field: FieldId) -> Int {
+        let row = &program.fields[field];
+        let value = if row.word {
+            Int::from(bits::read_word(&self.bytes, row.start, row.width))
+        } else {
+            bits::read(&self.bytes, row.start, row.width)
+        };
+        if row.signed {
+            value.signed(row.width)
+        } else {
+            value
+        }
+    }
+
+    /// The value of a field, if it is in the range of the word.
+    pub fn get_word(&self, program: &Program, field: FieldId) -> Option<i64> {
+        let row = &program.fields[field];
+        if !row.word {
+            return None;
+        }
+        let value = bits::read_word(&self.bytes, row.start, row.width);
+        if row.signed {
+            let unused = 64 - row.width;
+            return Some((value << unused) as i64 >> unused);
+        }
+        i64::try_from(value).ok()
     }
 
     /// Writes a field: what its width leaves of the value.
     pub fn set(&mut self, program: &Program, field: FieldId, value: &Int) {
         let row = &program.fields[field];
-        self.values[field] = if row.signed {
-            value.signed(row.width)
+        if row.word {
+            bits::write_word(&mut self.bytes, row.start, row.width, value.low());
         } else {
-            value.wrapped(row.width)
-        };
+            bits::write(&mut self.bytes, row.start, row.width, value);
+        }
+    }
+
+    /// Writes a field that is a number of at most 64 bits.
+    pub fn set_word(&mut self, program: &Program, field: FieldId, value: i64) {
+        let row = &program.fields[field];
+        if row.word {
+            bits::write_word(&mut self.bytes, row.start, row.width, value as u64);
+        } else {
+            self.set(program, field, &Int::Small(value.into()));
+        }
     }
 
     /// Writes a field that the program may not have.
     pub fn set_some(&mut self, program: &Program, field: Option<FieldId>, value: u64) {
         if let Some(field) = field {
-            self.set(program, field, &Int::from(value));
+            let row = &program.fields[field];
+            if row.word {
+                bits::write_word(&mut self.bytes, row.start, row.width, value);
+            } else {
+                self.set(program, field, &Int::from(value));
+            }
         }
     }
 
     /// The lowest bits of a field that the program may not have.
-    pub fn get_some(&self, field: Option<FieldId>) -> u64 {
-        field.map_or(0, |field| self.values[field].low())
+    pub fn get_some(&self, program: &Program, field: Option<FieldId>) -> u64 {
+        field.map_or(0, |field| self.get(program, field).low())
     }
 
     /// Makes a header valid, and the other members of its union invalid.
@@ -93,20 +139,40 @@ impl Phv {
         }
     }
 
+    /// Sets all fields of a header to 0.
+    pub fn clear(&mut self, program: &Program, header: HeaderId) {
+        self.bytes[place(&program.headers[header])].fill(0);
+        self.lengths[header] = 0;
+    }
+
+    /// Appends the fields of a header.
+    pub fn write(&self, program: &Program, header: HeaderId, writer: &mut bits::Writer) {
+        let row = &program.headers[header];
+        if row.variable.is_none() {
+            return writer.push_bits(&self.bytes, row.start, row.fixed_bits);
+        }
+        for field in row.fields() {
+            let width = self.width(program, field);
+            let room = &program.fields[field];
+            let start = room.start + (room.width - width) as usize;
+            writer.push_bits(&self.bytes, start, width);
+        }
+    }
+
     /// Fills a header from the front of `bytes`, which has them all; its field of variable width
     /// gets `variable` bits.
     pub fn extract(&mut self, program: &Program, header: HeaderId, variable: u32, bytes: &[u8]) {
         self.lengths[header] = variable;
-        let mut at = 0;
-        for field in program.headers[header].fields() {
-            let width = self.width(program, field);
-            let value = bits::read(bytes, at, width);
-            self.values[field] = if program.fields[field].signed {
-                value.signed(width)
-            } else {
-                value
-            };
-            at += width as usize;
+        let row = &program.headers[header];
+        if row.variable.is_none() {
+            self.bytes[place(row)].copy_from_slice(&bytes[..row.bytes]);
+        } else {
+            let mut at = 0;
+            for field in row.fields() {
+                let width = self.width(program, field);
+                self.set(program, field, &bits::read(bytes, at, width));
+                at += width as usize;
+            }
         }
         self.set_valid(program, header);
     }
@@ -122,12 +188,9 @@ impl Phv {
     }
 
     fn copy_fields(&mut self, program: &Program, to: HeaderId, from: HeaderId) {
-        let fields = program.headers[to]
-            .fields()
-            .zip(program.headers[from].fields());
-        for (to, from) in fields {
-            self.values[to] = self.values[from].clone();
-        }
+        let target = program.headers[to].start / 8;
+        self.bytes
+            .copy_within(place(&program.headers[from]), target);
         self.lengths[to] = self.lengths[from];
     }
 
@@ -226,6 +289,11 @@ impl Phv {
             }
         }
     }
+}
+
+/// The bytes of a header among those of all.
+pub fn place(header: &Header) -> core::ops::Range<usize> {
+    header.start / 8..header.start / 8 + header.bytes
 }
 
 fn refill<T: Clone>(values: &mut Vec<T>, count: usize, value: T) {

@@ -39,10 +39,30 @@ enum Instance {
     Resubmitted = 6,
 }
 
+/// The bytes of a frame.
+#[derive(Clone)]
+pub(super) enum Frame<'a> {
+    /// As the caller has it.
+    Arrived(&'a [u8]),
+    /// Of a packet that begins again.
+    Made(Rc<[u8]>),
+}
+
+impl core::ops::Deref for Frame<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Arrived(bytes) => bytes,
+            Self::Made(bytes) => bytes,
+        }
+    }
+}
+
 /// A packet.
-pub(super) struct Packet {
+pub(super) struct Packet<'a> {
     pub(super) phv: Phv,
-    pub(super) frame: Rc<[u8]>,
+    pub(super) frame: Frame<'a>,
     /// The bytes of the frame that the parser took.
     pub(super) parsed: usize,
     /// The bytes that it would have if it left now.
@@ -58,8 +78,8 @@ pub(super) struct Packet {
     passes: u32,
 }
 
-impl Packet {
-    fn new(phv: Phv, frame: Rc<[u8]>, passes: u32) -> Self {
+impl<'a> Packet<'a> {
+    fn new(phv: Phv, frame: Frame<'a>, passes: u32) -> Self {
         Self {
             phv,
             length: frame.len(),
@@ -104,7 +124,7 @@ impl Packet {
         let elements = list.map_or(&[][..], |list| &program.field_lists[list].elements);
         for element in elements {
             if let crate::program::Data::Field(field) = element {
-                phv.values[*field] = self.phv.values[*field].clone();
+                phv.set(program, *field, &self.phv.get(program, *field));
             }
         }
         phv.set_some(program, program.standard.instance_type, instance as u64);
@@ -118,9 +138,9 @@ impl Packet {
 }
 
 /// What waits.
-enum Work {
-    Ingress(Packet),
-    Egress(u32, Packet),
+enum Work<'a> {
+    Ingress(Packet<'a>),
+    Egress(u32, Packet<'a>),
 }
 
 /// One packet of the switch and its copies, with all that they may touch.
@@ -130,8 +150,8 @@ pub struct Walk<'a, S> {
     pub(super) sink: &'a mut S,
     /// In microseconds since the switch began.
     pub(super) now: u64,
-    pub(super) packet: Packet,
-    work: VecDeque<Work>,
+    pub(super) packet: Packet<'a>,
+    work: VecDeque<Work<'a>>,
     copies: usize,
     /// The steps that are left.
     steps: usize,
@@ -143,10 +163,10 @@ impl<'a, S: Sink> Walk<'a, S> {
         program: &'a Program,
         state: &'a mut State,
         sink: &'a mut S,
-        (port, frame): (u32, &[u8]),
+        (port, frame): (u32, &'a [u8]),
         now: u64,
     ) {
-        let mut phv = state.spare.pop().unwrap_or_default();
+        let mut phv = core::mem::take(&mut state.scratch.phv);
         phv.reset(program);
         let standard = &program.standard;
         phv.set_some(program, standard.ingress_port, port.into());
@@ -157,7 +177,7 @@ impl<'a, S: Sink> Walk<'a, S> {
             state,
             sink,
             now,
-            packet: Packet::new(phv, frame.into(), 0),
+            packet: Packet::new(phv, Frame::Arrived(frame), 0),
             work: VecDeque::new(),
             copies: 0,
             steps: MAX_STEPS,
@@ -178,6 +198,8 @@ impl<'a, S: Sink> Walk<'a, S> {
                 }
             }
         }
+        let Self { state, packet, .. } = walk;
+        state.scratch.phv = packet.phv;
     }
 
     /// A step of the trace, which is written only if it is wanted.
@@ -205,15 +227,26 @@ impl<'a, S: Sink> Walk<'a, S> {
         self.sink.dropped(reason);
     }
 
-    fn enqueue(&mut self, work: Work) {
-        self.copies += 1;
-        let bits: usize = self.program.bits;
-        let cost = (self.program.fields.len() * size_of::<Int>() + bits / 8).max(1);
-        let most = (MAX_COPIED_BYTES / cost).clamp(MIN_COPIES, MAX_COPIES);
-        if self.copies > most {
-            return self.drop_packet(DropReason::TooManyCopies);
+    fn enqueue(&mut self, work: Work<'a>) {
+        if self.counts_copy() {
+            self.work.push_back(work);
         }
-        self.work.push_back(work);
+    }
+
+    /// Counts a packet that waits. Returns whether there is room for it; else it is dropped.
+    fn counts_copy(&mut self) -> bool {
+        self.copies += 1;
+        if self.copies > MIN_COPIES {
+            let program = self.program;
+            let of_header = size_of::<bool>() + size_of::<u32>();
+            let cost = (program.bytes + program.headers.len() * of_header).max(1);
+            let most = (MAX_COPIED_BYTES / cost).clamp(MIN_COPIES, MAX_COPIES);
+            if self.copies > most {
+                self.drop_packet(DropReason::TooManyCopies);
+                return false;
+            }
+        }
+        true
     }
 
     /// Takes a step. Returns whether one was left; else the packet ends.
@@ -243,7 +276,7 @@ impl<'a, S: Sink> Walk<'a, S> {
             return self.again(list, Instance::Resubmitted, frame, length);
         }
         let standard = &self.program.standard;
-        let group = self.packet.phv.get_some(standard.mcast_grp) as u32;
+        let group = self.packet.phv.get_some(self.program, standard.mcast_grp) as u32;
         if group != 0 {
             let instance = Instance::Replication as u64;
             self.packet
@@ -251,7 +284,7 @@ impl<'a, S: Sink> Walk<'a, S> {
                 .set_some(self.program, standard.instance_type, instance);
             return self.multicast(group);
         }
-        let port = self.packet.phv.get_some(standard.egress_spec);
+        let port = self.packet.phv.get_some(self.program, standard.egress_spec);
         if port == DROP_PORT {
             return self.drop_packet(DropReason::Ingress);
         }
@@ -259,7 +292,14 @@ impl<'a, S: Sink> Walk<'a, S> {
         self.packet
             .phv
             .set_some(self.program, standard.instance_type, instance);
-        let rest = Packet::new(Phv::default(), Rc::new([]), 0);
+        if self.work.is_empty() {
+            // It would be the next anyway.
+            if self.counts_copy() {
+                self.egress(port as u32);
+            }
+            return;
+        }
+        let rest = Packet::new(Phv::default(), Frame::Arrived(&[]), 0);
         let packet = core::mem::replace(&mut self.packet, rest);
         self.enqueue(Work::Egress(port as u32, packet));
     }
@@ -276,7 +316,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         // The clone is parsed again. The ingress port is there for parsers that read it.
         let mut phv = Phv::new(self.program);
         let port_field = self.program.standard.ingress_port;
-        let port = self.packet.phv.get_some(port_field);
+        let port = self.packet.phv.get_some(self.program, port_field);
         phv.set_some(self.program, port_field, port);
         let mut clone = Packet::new(phv, self.packet.frame.clone(), self.packet.passes);
         clone.length = length;
@@ -289,7 +329,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         self.send_clone(session, clone);
     }
 
-    fn send_clone(&mut self, session: u32, clone: Packet) {
+    fn send_clone(&mut self, session: u32, clone: Packet<'a>) {
         let Some(found) = self.state.sessions.get(&session).cloned() else {
             return;
         };
@@ -302,7 +342,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         }
     }
 
-    fn replicate(&mut self, mut copy: Packet, replica: Replica) {
+    fn replicate(&mut self, mut copy: Packet<'a>, replica: Replica) {
         let rid = self.program.standard.egress_rid;
         copy.phv
             .set_some(self.program, rid, replica.instance.into());
@@ -322,7 +362,7 @@ impl<'a, S: Sink> Walk<'a, S> {
     }
 
     /// The packet begins again with `frame`.
-    fn again(&mut self, list: usize, instance: Instance, frame: Rc<[u8]>, length: usize) {
+    fn again(&mut self, list: usize, instance: Instance, frame: Frame<'a>, length: usize) {
         let passes = self.packet.passes + 1;
         if passes > MAX_PASSES {
             return self.drop_packet(DropReason::TooManyPasses);
@@ -368,7 +408,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         }
         self.packet.exit = false;
         self.egress_clone();
-        if self.packet.phv.get_some(standard.egress_spec) == DROP_PORT {
+        if self.packet.phv.get_some(self.program, standard.egress_spec) == DROP_PORT {
             return self.drop_packet(DropReason::Egress);
         }
         let Some(frame) = self.deparse() else {
@@ -380,10 +420,14 @@ impl<'a, S: Sink> Walk<'a, S> {
         if let Some(list) = self.packet.recirculate {
             self.trace(0, |_| "recirculate".into());
             let length = frame.len();
-            return self.again(list, Instance::Recirculated, frame.into(), length);
+            return self.again(
+                list,
+                Instance::Recirculated,
+                Frame::Made(frame.into()),
+                length,
+            );
         }
-        let priority = self.packet.phv.get_some(standard.priority) as u8;
-        self.state.recycle(&mut self.packet.phv);
+        let priority = self.packet.phv.get_some(self.program, standard.priority) as u8;
         self.trace(0, |_| format!("{} bytes leave at port {port}", frame.len()));
         self.sink.transmit(Sent {
             port,

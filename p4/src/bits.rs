@@ -4,6 +4,11 @@ use alloc::vec::Vec;
 
 use crate::int::Int;
 
+/// The bytes that must be there behind the last field which is read or written as a word.
+pub const SLACK: usize = 8;
+/// Why there are eight bytes.
+const SLACK_IS_THERE: &str = "fields have SLACK bytes behind them";
+
 /// The widest field that is read as one machine word, whatever bit it begins at.
 const WORD: usize = 120;
 
@@ -29,6 +34,39 @@ pub fn read(bytes: &[u8], start: usize, width: u32) -> Int {
     all.shr(&Int::Small(behind as i128)).wrapped(width)
 }
 
+/// Whether a field lies within the eight bytes from its first one on.
+pub fn is_word(start: usize, width: u32) -> bool {
+    width > 0 && start % 8 + width as usize <= 64
+}
+
+/// A field for which [`is_word`] holds, at least eight bytes before the end of `bytes`.
+pub fn read_word(bytes: &[u8], start: usize, width: u32) -> u64 {
+    let eight = bytes[start / 8..].first_chunk().expect(SLACK_IS_THERE);
+    u64::from_be_bytes(*eight) << (start % 8) >> (64 - width)
+}
+
+/// Writes the lowest bits of `value` into such a field.
+pub fn write_word(bytes: &mut [u8], start: usize, width: u32, value: u64) {
+    let eight = bytes[start / 8..].first_chunk_mut().expect(SLACK_IS_THERE);
+    let behind = 64 - (start % 8) as u32 - width;
+    let mask = u64::MAX >> (64 - width) << behind;
+    let kept = u64::from_be_bytes(*eight) & !mask;
+    *eight = (kept | value << behind & mask).to_be_bytes();
+}
+
+/// Writes the lowest `width` bits of `value` from bit `start` on, seven bytes before the end or
+/// more.
+pub fn write(bytes: &mut [u8], start: usize, width: u32, value: &Int) {
+    let mut rest = value.clone();
+    let mut left = width;
+    while left > 0 {
+        let part = left.min(32);
+        left -= part;
+        write_word(bytes, start + left as usize, part, rest.low());
+        rest = rest.shr(&Int::Small(part.into()));
+    }
+}
+
 /// Bytes that fields are appended to.
 #[derive(Debug, Default)]
 pub struct Writer {
@@ -38,12 +76,11 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// An empty one that has room for so many bytes.
-    pub fn with_capacity(bytes: usize) -> Self {
-        Self {
-            bytes: Vec::with_capacity(bytes),
-            left: 0,
-        }
+    /// One that overwrites `bytes`, with room for so many.
+    pub fn within(mut bytes: Vec<u8>, room: usize) -> Self {
+        bytes.clear();
+        bytes.reserve(room);
+        Self { bytes, left: 0 }
     }
 
     /// The bytes. The last is padded with zeros.
@@ -92,6 +129,21 @@ impl Writer {
             if let Some(last) = self.bytes.last_mut() {
                 *last |= part << self.left;
             }
+        }
+    }
+
+    /// Appends the `width` bits of `bytes` from bit `start` on.
+    pub fn push_bits(&mut self, bytes: &[u8], start: usize, width: u32) {
+        let (at, count) = (start / 8, width as usize / 8);
+        if self.left == 0 && start.is_multiple_of(8) && width.is_multiple_of(8) {
+            return self.bytes.extend_from_slice(&bytes[at..at + count]);
+        }
+        let mut done = 0;
+        while done < width {
+            let part = (width - done).min(32);
+            let value = read_word(bytes, start + done as usize, part);
+            self.push_word(value, part);
+            done += part;
         }
     }
 
