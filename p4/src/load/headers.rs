@@ -10,6 +10,9 @@ use crate::bits::is_word;
 use crate::json::{Node, Result};
 use crate::program::{Field, FieldId, Header, Stack, Standard, Union};
 
+/// The bits of a machine word, at multiples of which fields of metadata begin.
+const WORD_BITS: usize = 64;
+
 /// A header type.
 struct Kind<'a> {
     /// The names, widths and signs of its fields; `None` is a variable width.
@@ -102,7 +105,11 @@ fn header<'a>(
         .max_length
         .map(|bytes| (u64::from(bytes) * 8).saturating_sub(fixed) as u32);
     let mut variable = None;
-    let start = loader.program.bytes * 8;
+    let start = if metadata {
+        (loader.program.bytes * 8).next_multiple_of(WORD_BITS)
+    } else {
+        loader.program.bytes * 8
+    };
     let mut at = start;
     for (place, (field, width, signed)) in kind.fields.iter().enumerate() {
         let index = first + place;
@@ -111,6 +118,9 @@ fn header<'a>(
         }
         loader.fields.insert((id, field), index);
         let bits = width.or(rest).unwrap_or(0);
+        if metadata {
+            at = at.next_multiple_of(WORD_BITS);
+        }
         loader.program.fields.push(Field {
             name: format!("{}.{field}", node.get("name")?.text()?),
             header: id,
@@ -122,11 +132,15 @@ fn header<'a>(
         });
         at += bits as usize;
     }
-    let bytes = (at - start).div_ceil(8);
-    loader.program.bytes += bytes;
+    let bytes = if metadata {
+        (at.next_multiple_of(WORD_BITS) - start) / 8
+    } else {
+        (at - start) / 8
+    };
+    loader.program.bytes = start / 8 + bytes;
     loader.program.headers.push(Header {
         name: name(node)?,
-        kind: kind_id,
+        kind: kind_id * 2 + usize::from(metadata),
         metadata,
         first,
         count: kind.fields.len(),

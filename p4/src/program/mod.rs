@@ -26,7 +26,8 @@ pub type StackId = usize;
 #[derive(Debug)]
 pub struct Header {
     pub name: String,
-    /// The index of its type; headers are copied and compared only within a type.
+    /// The number of its type; headers are copied and compared only within a type. That of metadata
+    /// is never that of another header.
     pub kind: usize,
     pub metadata: bool,
     /// Its first field. The others follow.
@@ -38,13 +39,18 @@ pub struct Header {
     pub variable: Option<(FieldId, u32)>,
     /// The union that it is a member of.
     pub union: Option<usize>,
-    /// Where its fields are among those of all headers, one after the other with no gaps: the first
-    /// bit, which begins a byte, and how many bytes.
+    /// Where its fields are among those of all headers: the first bit, which begins a byte, and how
+    /// many bytes.
     pub start: usize,
     pub bytes: usize,
 }
 
 impl Header {
+    /// Whether its fields are kept as a packet has them: one after the other, all of them.
+    pub fn packed(&self) -> bool {
+        !self.metadata && self.variable.is_none()
+    }
+
     /// Its fields in their order.
     pub fn fields(&self) -> core::ops::Range<FieldId> {
         self.first..self.first + self.count

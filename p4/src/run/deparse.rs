@@ -89,7 +89,7 @@ impl<S: Sink> Walk<'_, S> {
             let valid = self.packet.phv.valid[self.program.fields[checksum.target].header];
             if valid && self.applies(checksum) {
                 let computed = self.calculate(checksum.calculation);
-                wrong |= computed != self.packet.phv.get(self.program, checksum.target).low();
+                wrong |= computed != self.packet.phv.low(self.program, checksum.target);
             }
         }
         wrong

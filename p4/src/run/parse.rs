@@ -112,6 +112,15 @@ impl<S: Sink> Walk<'_, S> {
         let empty = program.core_errors.stack_out_of_bounds;
         key.clear();
         for (part, width) in state.key.iter().zip(&state.key_widths) {
+            if let SelectKey::Field(id) = part
+                && let Some(word) = self.packet.phv.get_word(program, *id)
+            {
+                let unused = u64::BITS - program.fields[*id].width;
+                let bytes = (word as u64 & u64::MAX >> unused).to_be_bytes();
+                let count = width.div_ceil(8) as usize;
+                key.extend_from_slice(&bytes[bytes.len() - count..]);
+                continue;
+            }
             let value = match part {
                 SelectKey::Field(id) => self.packet.phv.get(program, *id),
                 SelectKey::Last(stack, place) => {

@@ -9,8 +9,9 @@ use crate::program::{AnyStack, FieldId, Header, HeaderId, Program};
 /// The headers and metadata of one packet.
 #[derive(Clone, Debug, Default)]
 pub struct Phv {
-    /// The fields, as packets have them: one after the other, each header from a byte on. That of
-    /// variable width has its room for the most bits, and its value in the last of them.
+    /// The fields, as packets have them: one after the other, each header from a byte on. One of
+    /// variable width has room for the most bits, and its value in the last of them. Those of
+    /// metadata begin a machine word each, which is quicker.
     pub bytes: Vec<u8>,
     pub valid: Vec<bool>,
     /// By header: the bits that its field of variable width has.
@@ -76,6 +77,12 @@ impl Phv {
         i64::try_from(value).ok()
     }
 
+    /// The lowest 64 bits of a field.
+    pub fn low(&self, program: &Program, field: FieldId) -> u64 {
+        let word = self.get_word(program, field);
+        word.map_or_else(|| self.get(program, field).low(), |word| word as u64)
+    }
+
     /// Writes a field: what its width leaves of the value.
     pub fn set(&mut self, program: &Program, field: FieldId, value: &Int) {
         let row = &program.fields[field];
@@ -110,7 +117,7 @@ impl Phv {
 
     /// The lowest bits of a field that the program may not have.
     pub fn get_some(&self, program: &Program, field: Option<FieldId>) -> u64 {
-        field.map_or(0, |field| self.get(program, field).low())
+        field.map_or(0, |field| self.low(program, field))
     }
 
     /// Makes a header valid, and the other members of its union invalid.
@@ -148,7 +155,7 @@ impl Phv {
     /// Appends the fields of a header.
     pub fn write(&self, program: &Program, header: HeaderId, writer: &mut bits::Writer) {
         let row = &program.headers[header];
-        if row.variable.is_none() {
+        if row.packed() {
             return writer.push_bits(&self.bytes, row.start, row.fixed_bits);
         }
         for field in row.fields() {
@@ -164,7 +171,7 @@ impl Phv {
     pub fn extract(&mut self, program: &Program, header: HeaderId, variable: u32, bytes: &[u8]) {
         self.lengths[header] = variable;
         let row = &program.headers[header];
-        if row.variable.is_none() {
+        if row.packed() {
             self.bytes[place(row)].copy_from_slice(&bytes[..row.bytes]);
         } else {
             let mut at = 0;
