@@ -35,17 +35,20 @@ pub fn read(bytes: &[u8], start: usize, width: u32) -> Int {
 }
 
 /// Whether a field lies within the eight bytes from its first one on.
+#[inline]
 pub fn is_word(start: usize, width: u32) -> bool {
     width > 0 && start % 8 + width as usize <= 64
 }
 
 /// A field for which [`is_word`] holds, at least eight bytes before the end of `bytes`.
+#[inline]
 pub fn read_word(bytes: &[u8], start: usize, width: u32) -> u64 {
     let eight = bytes[start / 8..].first_chunk().expect(SLACK_IS_THERE);
     u64::from_be_bytes(*eight) << (start % 8) >> (64 - width)
 }
 
 /// Writes the lowest bits of `value` into such a field.
+#[inline]
 pub fn write_word(bytes: &mut [u8], start: usize, width: u32, value: u64) {
     let eight = bytes[start / 8..].first_chunk_mut().expect(SLACK_IS_THERE);
     let behind = 64 - (start % 8) as u32 - width;

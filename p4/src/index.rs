@@ -3,6 +3,7 @@
 //! Entries that look at the same bits are a group: a hash table under these bits. A lookup goes
 //! through the groups, those of higher rank first, and ends where no better entry can come.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -16,14 +17,15 @@ pub type Handle = usize;
 
 /// An entry with its rank, in the order in which they are preferred. Choice: of several with one
 /// rank, that of the lowest number.
-type Ranked = (Reverse<i64>, Handle);
+type Ranked = (Reverse<i32>, Handle);
 
 /// Entries under the same bits, at least one, of which most have no other.
 #[derive(Clone, Debug)]
 struct List {
     best: Ranked,
-    /// The others, in order.
-    more: Vec<Ranked>,
+    /// The others, in order. Behind a pointer, so that keys with one entry are close together.
+    #[expect(clippy::box_collection, reason = "a vector has three times its size")]
+    more: Option<Box<Vec<Ranked>>>,
 }
 
 impl List {
@@ -31,27 +33,29 @@ impl List {
         if new < self.best {
             core::mem::swap(&mut self.best, &mut new);
         }
-        let place = self.more.partition_point(|other| *other < new);
-        self.more.insert(place, new);
+        let more = self.more.get_or_insert_default();
+        let place = more.partition_point(|other| *other < new);
+        more.insert(place, new);
     }
 
     /// Removes an entry. Returns whether none is left.
     fn remove(&mut self, old: Ranked) -> bool {
-        if self.best != old {
-            if let Ok(place) = self.more.binary_search(&old) {
-                self.more.remove(place);
-            }
-            return false;
+        let Some(more) = &mut self.more else {
+            return self.best == old;
+        };
+        if self.best == old {
+            self.best = more.remove(0);
+        } else if let Ok(place) = more.binary_search(&old) {
+            more.remove(place);
         }
-        if self.more.is_empty() {
-            return true;
+        if more.is_empty() {
+            self.more = None;
         }
-        self.best = self.more.remove(0);
         false
     }
 
     fn iter(&self) -> impl Iterator<Item = Ranked> {
-        core::iter::once(self.best).chain(self.more.iter().copied())
+        core::iter::once(self.best).chain(self.more.iter().flat_map(|more| more.iter().copied()))
     }
 }
 
@@ -60,7 +64,7 @@ impl List {
 struct Group {
     mask: Bits,
     /// The highest rank of its entries, or of some that are no longer there.
-    rank: i64,
+    rank: i32,
     entries: HashMap<Bits, List>,
 }
 
@@ -70,14 +74,14 @@ pub struct Index {
     groups: Vec<Group>,
     by_mask: HashMap<Bits, usize>,
     /// The groups with their ranks, the highest first.
-    order: Vec<(Reverse<i64>, usize)>,
+    order: Vec<(Reverse<i32>, usize)>,
     /// The order is not right.
     stale: bool,
 }
 
 impl Index {
     /// Adds an entry that looks at the bits of `mask`, which must be those of `key`.
-    pub fn insert(&mut self, mask: &Bits, key: Bits, rank: i64, handle: Handle) {
+    pub fn insert(&mut self, mask: &Bits, key: Bits, rank: i32, handle: Handle) {
         let at = match self.by_mask.get(mask) {
             Some(at) => *at,
             None => {
@@ -102,7 +106,7 @@ impl Index {
             None => {
                 let list = List {
                     best: ranked,
-                    more: Vec::new(),
+                    more: None,
                 };
                 group.entries.insert(key, list);
             }
@@ -110,7 +114,7 @@ impl Index {
     }
 
     /// Removes what was added with these.
-    pub fn remove(&mut self, mask: &Bits, key: &Bits, rank: i64, handle: Handle) {
+    pub fn remove(&mut self, mask: &Bits, key: &Bits, rank: i32, handle: Handle) {
         let Some(at) = self.by_mask.get(mask).copied() else {
             return;
         };
@@ -130,7 +134,7 @@ impl Index {
     }
 
     /// The entries that were added with this mask, key and rank.
-    pub fn same(&self, mask: &Bits, key: &Bits, rank: i64) -> impl Iterator<Item = Handle> {
+    pub fn same(&self, mask: &Bits, key: &Bits, rank: i32) -> impl Iterator<Item = Handle> {
         let group = self.by_mask.get(mask).map(|at| &self.groups[*at]);
         let list = group.and_then(|group| group.entries.get(key));
         let all = list.into_iter().flat_map(List::iter);

@@ -25,6 +25,7 @@ impl Bits {
     }
 
     /// Makes it the bits that both `key` and `mask` have, which are as long.
+    #[inline]
     fn set_masked(&mut self, key: &Self, mask: &Self) {
         match (self, key, mask) {
             (Self::Bytes(to), Self::Bytes(key), Self::Bytes(mask)) if to.len() == key.len() => {
@@ -83,6 +84,7 @@ impl Key {
 
     /// Appends a part that has the lowest `width` bits of `value`, of 1 to 64, from the byte `at`
     /// on. Returns where the next part begins.
+    #[inline]
     pub fn push_word(&mut self, value: u64, width: u32, at: usize) -> usize {
         let value = value << (64 - width) >> (64 - width);
         let count = width.div_ceil(8) as usize;
@@ -106,6 +108,7 @@ impl Key {
     }
 
     /// The bits of the key that `mask` has.
+    #[inline]
     pub fn masked(&mut self, mask: &Bits) -> &Bits {
         self.masked.set_masked(&self.bits, mask);
         &self.masked

@@ -1,5 +1,7 @@
 //! Meters of two rates and three colours: RFC 2698, colour-blind.
 
+use alloc::boxed::Box;
+
 /// The colour of a packet, as v1model numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
@@ -21,10 +23,14 @@ pub struct MeterConfig {
     pub peak_burst: u64,
 }
 
-/// A meter. Without a configuration, all is green.
+/// A meter. Without a configuration, all is green, and it takes no memory of its own.
 #[derive(Clone, Debug, Default)]
-pub struct Meter {
-    config: Option<MeterConfig>,
+pub struct Meter(Option<Box<Buckets>>);
+
+/// A meter with a configuration.
+#[derive(Clone, Debug)]
+struct Buckets {
+    config: MeterConfig,
     /// Millionths of units.
     committed: u128,
     peak: u128,
@@ -38,24 +44,31 @@ const MILLIONTHS: u128 = 1_000_000;
 impl Meter {
     /// Its configuration.
     pub fn config(&self) -> Option<MeterConfig> {
-        self.config
+        self.0.as_ref().map(|buckets| buckets.config)
     }
 
     /// Sets or removes the configuration. The buckets are full then.
     pub fn configure(&mut self, config: Option<MeterConfig>, now: u64) {
-        self.config = config;
-        if let Some(config) = config {
-            self.committed = u128::from(config.committed_burst) * MILLIONTHS;
-            self.peak = u128::from(config.peak_burst) * MILLIONTHS;
-        }
-        self.filled = now;
+        self.0 = config.map(|config| {
+            Box::new(Buckets {
+                config,
+                committed: u128::from(config.committed_burst) * MILLIONTHS,
+                peak: u128::from(config.peak_burst) * MILLIONTHS,
+                filled: now,
+            })
+        });
     }
 
     /// The colour of a packet of `units` at `now`, in microseconds.
     pub fn execute(&mut self, units: u64, now: u64) -> Color {
-        let Some(config) = self.config else {
-            return Color::Green;
-        };
+        let buckets = self.0.as_mut();
+        buckets.map_or(Color::Green, |buckets| buckets.execute(units, now))
+    }
+}
+
+impl Buckets {
+    fn execute(&mut self, units: u64, now: u64) -> Color {
+        let config = self.config;
         let elapsed = u128::from(now.saturating_sub(self.filled));
         self.filled = self.filled.max(now);
         let fill = |tokens: u128, rate: u64, burst: u64| {

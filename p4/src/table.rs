@@ -22,23 +22,24 @@ pub enum Does {
     Group(u32),
 }
 
-/// An entry.
+/// An entry. What a packet needs of it is within the 64 bytes of a cache line.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Entry {
-    /// By the parts of the table's key.
-    pub key: Vec<Match>,
-    /// The higher is preferred, in tables with a key of the kinds ternary, range or optional.
-    pub priority: i32,
     /// What is done with a packet that it matches.
     pub does: Does,
     /// The direct counter.
     pub count: Count,
-    /// The direct meter.
-    pub meter: Meter,
-    /// After so many microseconds without a packet, the control plane is told. 0 is never.
-    pub idle_timeout: u64,
     /// When a packet was last here, in microseconds.
     pub used: u64,
+    /// The direct meter.
+    pub meter: Meter,
+    /// By the parts of the table's key.
+    pub key: Vec<Match>,
+    /// The higher is preferred, in tables with a key of the kinds ternary, range or optional.
+    pub priority: i32,
+    /// After so many microseconds without a packet, the control plane is told. 0 is never.
+    pub idle_timeout: u64,
 }
 
 impl Entry {
@@ -186,12 +187,12 @@ impl TableState {
         })
     }
 
-    fn rank(&self, key: &[Match], priority: i32) -> i64 {
+    fn rank(&self, key: &[Match], priority: i32) -> i32 {
         if self.ranked {
-            return priority.into();
+            return priority;
         }
         let length = key.iter().find_map(|part| match part {
-            Match::Lpm(_, length) => Some(i64::from(*length)),
+            Match::Lpm(_, length) => Some(length.cast_signed()),
             Match::Exact(_) | Match::Ternary(..) | Match::Range(..) | Match::Any => None,
         });
         length.unwrap_or(0)

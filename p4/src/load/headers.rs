@@ -104,13 +104,11 @@ fn header<'a>(
     let rest = kind
         .max_length
         .map(|bytes| (u64::from(bytes) * 8).saturating_sub(fixed) as u32);
+    let widths = kind.fields.iter();
+    let widths = widths.map(|(_, width, _)| width.or(rest).unwrap_or(0));
+    let (starts, end) = layout(loader.program.bytes * 8, metadata, widths);
+    let start = starts.first().copied().unwrap_or(end);
     let mut variable = None;
-    let start = if metadata {
-        (loader.program.bytes * 8).next_multiple_of(WORD_BITS)
-    } else {
-        loader.program.bytes * 8
-    };
-    let mut at = start;
     for (place, (field, width, signed)) in kind.fields.iter().enumerate() {
         let index = first + place;
         if width.is_none() {
@@ -118,9 +116,7 @@ fn header<'a>(
         }
         loader.fields.insert((id, field), index);
         let bits = width.or(rest).unwrap_or(0);
-        if metadata {
-            at = at.next_multiple_of(WORD_BITS);
-        }
+        let at = starts[place];
         loader.program.fields.push(Field {
             name: format!("{}.{field}", node.get("name")?.text()?),
             header: id,
@@ -130,14 +126,8 @@ fn header<'a>(
             start: at,
             word: is_word(at, bits),
         });
-        at += bits as usize;
     }
-    let bytes = if metadata {
-        (at.next_multiple_of(WORD_BITS) - start) / 8
-    } else {
-        (at - start) / 8
-    };
-    loader.program.bytes = start / 8 + bytes;
+    loader.program.bytes = end / 8;
     loader.program.headers.push(Header {
         name: name(node)?,
         kind: kind_id * 2 + usize::from(metadata),
@@ -148,9 +138,29 @@ fn header<'a>(
         variable,
         union: None,
         start,
-        bytes,
+        bytes: (end - start) / 8,
     });
     Ok(())
+}
+
+/// Where the fields of a header begin among those of all headers, of which there are `end` bits
+/// yet, and the end with them.
+fn layout(
+    mut end: usize,
+    metadata: bool,
+    widths: impl Iterator<Item = u32>,
+) -> (Vec<usize>, usize) {
+    let unit = if metadata { WORD_BITS } else { 8 };
+    let mut starts = Vec::new();
+    end = end.next_multiple_of(unit);
+    for width in widths {
+        if metadata {
+            end = end.next_multiple_of(unit);
+        }
+        starts.push(end);
+        end += width as usize;
+    }
+    (starts, end.next_multiple_of(unit))
 }
 
 type Ids = HashMap<u64, usize>;

@@ -64,6 +64,7 @@ impl Phv {
     }
 
     /// The value of a field, if it is in the range of the word.
+    #[inline]
     pub fn get_word(&self, program: &Program, field: FieldId) -> Option<i64> {
         let row = &program.fields[field];
         if !row.word {
@@ -78,6 +79,7 @@ impl Phv {
     }
 
     /// The lowest 64 bits of a field.
+    #[inline]
     pub fn low(&self, program: &Program, field: FieldId) -> u64 {
         let word = self.get_word(program, field);
         word.map_or_else(|| self.get(program, field).low(), |word| word as u64)
@@ -94,6 +96,7 @@ impl Phv {
     }
 
     /// Writes a field that is a number of at most 64 bits.
+    #[inline]
     pub fn set_word(&mut self, program: &Program, field: FieldId, value: i64) {
         let row = &program.fields[field];
         if row.word {
@@ -104,6 +107,7 @@ impl Phv {
     }
 
     /// Writes a field that the program may not have.
+    #[inline]
     pub fn set_some(&mut self, program: &Program, field: Option<FieldId>, value: u64) {
         if let Some(field) = field {
             let row = &program.fields[field];

@@ -211,6 +211,7 @@ impl<'a, S: Sink> Walk<'a, S> {
     }
 
     /// What expressions read.
+    #[inline]
     pub(super) fn view<'b>(&'b self, parameters: &'b [Int], ahead: &'b [u8]) -> View<'b> {
         View {
             program: self.program,
@@ -250,6 +251,7 @@ impl<'a, S: Sink> Walk<'a, S> {
     }
 
     /// Takes a step. Returns whether one was left; else the packet ends.
+    #[inline]
     pub(super) fn step(&mut self) -> bool {
         if self.steps == 0 {
             self.packet.kill(DropReason::TooManySteps);
