@@ -10,24 +10,30 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, Sleep, interval, sleep, timeout};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::server::Connected;
 use tonic::transport::{Certificate, Identity, Server as GrpcServer, ServerTlsConfig};
 
 use crate::device::Device;
 use crate::job::{Job, Link, Report, Reports};
 use crate::pipeline::Pipeline;
+use crate::room::{Peer, Room};
 use crate::rpc::Calls;
 use crate::service::P4Runtime;
 use crate::streams::Streams;
 
 /// Reports of the switch that may wait for the server.
 const REPORT_ROOM: usize = 1024;
-/// How long a new connection has for its first byte.
+/// How long a new connection has for its first byte, and from there for the preface of HTTP/2 or as
+/// many bytes of TLS.
 const FIRST_BYTE: Duration = Duration::from_secs(5);
+/// The length of this preface, in bytes.
+const PREFACE: usize = 24;
 /// A connection that is silent for so long is asked whether it lives, and has as long to answer.
 const SILENCE: Duration = Duration::from_secs(20);
+/// A connection is closed after so long without a byte: HTTP/2 asks only who has begun to speak it.
+const DEAD: Duration = Duration::from_secs(45);
 /// Calls at once of one connection.
 const CALLS: u32 = 32;
 /// How often it is looked for lists of digests that are due.
@@ -142,7 +148,10 @@ impl Server {
             let _ = stopped.await;
         };
         let incoming = ReceiverStream::new(connections);
-        let service = P4Runtime(self.calls);
+        let service = P4Runtime {
+            calls: self.calls,
+            room: Room::of_all(),
+        };
         let serving = builder.serve_with_incoming_shutdown(service, incoming, signal);
         let ending = async {
             end.await;
@@ -187,10 +196,7 @@ async fn accept(
         tokio::spawn(async move {
             let first = timeout(FIRST_BYTE, stream.peek(&mut [0])).await;
             if matches!(first, Ok(Ok(1))) {
-                let connection = Connection {
-                    stream,
-                    _permit: permit,
-                };
+                let connection = Connection::new(stream, permit);
                 // At the end, nobody takes it.
                 let _ = accepted.send(Ok(connection)).await;
             }
@@ -232,13 +238,44 @@ fn epoch() -> u64 {
 struct Connection {
     stream: TcpStream,
     _permit: OwnedSemaphorePermit,
+    peer: Peer,
+    /// Bytes that the preface still needs.
+    lacks: usize,
+    heard: Instant,
+    late: Pin<Box<Sleep>>,
+}
+
+impl Connection {
+    fn new(stream: TcpStream, permit: OwnedSemaphorePermit) -> Self {
+        let room = Room::of_connection();
+        Self {
+            stream,
+            _permit: permit,
+            peer: Peer { room },
+            lacks: PREFACE,
+            heard: Instant::now(),
+            late: Box::pin(sleep(FIRST_BYTE)),
+        }
+    }
+
+    /// Whether nothing came for too long.
+    fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.late.as_mut().poll(cx).is_ready() {
+            let until = self.heard + DEAD;
+            if self.lacks > 0 || until <= Instant::now() {
+                return Poll::Ready(());
+            }
+            self.late.as_mut().reset(until);
+        }
+        Poll::Pending
+    }
 }
 
 impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = Peer;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
     }
 }
 
@@ -248,7 +285,15 @@ impl AsyncRead for Connection {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if read.is_pending() {
+            let late = self.poll_late(cx);
+            return late.map(|()| Err(io::ErrorKind::TimedOut.into()));
+        }
+        self.lacks = self.lacks.saturating_sub(buf.filled().len() - before);
+        self.heard = Instant::now();
+        read
     }
 }
 

@@ -189,15 +189,14 @@ impl Device {
         }
     }
 
-    /// The steps in which entities are read, with the pipeline that they are of. Errors: there is
-    /// none, or what is asked for is not there.
-    pub fn plan(&self, asked: &[Entity]) -> Result<(Pipeline, Vec<Step>)> {
+    /// The pipeline that these entities are read from. Errors: there is none, or what is asked for
+    /// is not there.
+    pub fn plan(&self, asked: &[Entity]) -> Result<Pipeline> {
         let pipeline = self.running()?;
-        let mut all = Vec::new();
         for entity in asked {
-            all.extend(steps(&pipeline.info, entity)?);
+            steps(&pipeline.info, entity)?;
         }
-        Ok((pipeline, all))
+        Ok(pipeline)
     }
 
     /// Does a step. Errors: what is asked for does not fit; the pipeline is another now.

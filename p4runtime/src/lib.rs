@@ -16,6 +16,7 @@ mod info;
 mod job;
 mod packets;
 mod pipeline;
+mod room;
 mod rpc;
 mod service;
 mod side;

@@ -1,20 +1,26 @@
 //! The calls of the service, each with its checks.
 
+use std::time::Duration;
+
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Response, Status, Streaming};
 
 use crate::arbitration::StreamId;
 use crate::device::Device;
+use crate::entities::steps;
 use crate::error::{Refusal, Result, batch};
+use crate::room::Share;
 use crate::streams::Outgoing;
+use crate::wire::entities::Entity;
 use crate::wire::messages::{
     CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig,
     GetForwardingPipelineConfigRequest, GetForwardingPipelineConfigRequestResponseType as Wanted,
     GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse,
     SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse, StreamError,
     StreamErrorDetails, StreamMessageRequest, StreamMessageRequestUpdate,
-    StreamMessageResponseUpdate, WriteRequest, WriteRequestAtomicity, WriteResponse,
+    StreamMessageResponseUpdate, Update, WriteRequest, WriteRequestAtomicity, WriteResponse,
 };
 use crate::wire::messages::{DigestListAckError, PacketOutError, StreamOtherError};
 
@@ -22,6 +28,12 @@ use crate::wire::messages::{DigestListAckError, PacketOutError, StreamOtherError
 const VERSION: &str = "1.4.0";
 /// Responses of a read that wait for a slow reader.
 const READ_ROOM: usize = 2;
+/// The most entities that a request to read may have.
+const MAX_ASKED: usize = 4096;
+/// How long a response may wait for a reader that does not read.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a stream has for its first message.
+const FIRST_MESSAGE: Duration = Duration::from_secs(10);
 
 /// The service. Clones share it.
 #[derive(Clone)]
@@ -90,10 +102,12 @@ impl Calls {
         self,
         request: Request<WriteRequest>,
     ) -> Result<Response<WriteResponse>, Status> {
+        let share = request.extensions().get::<Share>().cloned();
         let request = request.into_inner();
         self.check_device(request.device_id)?;
         let (role, id) = (&request.role, request.election_id.as_ref());
         self.device.streams.check(request.role_id, role, id)?;
+        take::<Update>(share.as_ref(), request.updates.len())?;
         if request.atomicity() != WriteRequestAtomicity::ContinueOnError {
             let what = "batches that are made whole or not at all are not there";
             return Err(Refusal::missing(what).into());
@@ -106,11 +120,23 @@ impl Calls {
         self,
         request: Request<ReadRequest>,
     ) -> Result<Response<ReceiverStream<Result<ReadResponse, Status>>>, Status> {
+        let share = request.extensions().get::<Share>().cloned();
         let request = request.into_inner();
         self.check_device(request.device_id)?;
-        let (pipeline, steps) = self.device.plan(&request.entities)?;
+        let asked = request.entities;
+        if asked.len() > MAX_ASKED {
+            let what = format!("a read has at most {MAX_ASKED} entities");
+            return Err(Refusal::new(Code::ResourceExhausted, what).into());
+        }
+        take::<Entity>(share.as_ref(), asked.len())?;
+        let pipeline = self.device.plan(&asked)?;
         let (queue, answers) = mpsc::channel(READ_ROOM);
         tokio::spawn(async move {
+            // What the request took is given back when all is read.
+            let _share = share;
+            let steps = asked
+                .iter()
+                .flat_map(|entity| steps(&pipeline.info, entity).unwrap_or_default());
             for step in steps {
                 let mut next = Some(step);
                 while let Some(step) = next {
@@ -129,7 +155,7 @@ impl Calls {
                             return;
                         }
                     };
-                    if queue.send(answer).await.is_err() {
+                    if !matches!(timeout(PATIENCE, queue.send(answer)).await, Ok(Ok(()))) {
                         return;
                     }
                 }
@@ -150,12 +176,22 @@ impl Calls {
     /// Serves a stream until it ends.
     async fn follow(self, stream: StreamId, mut requests: Streaming<StreamMessageRequest>) {
         let mut reason = None;
-        // An error of the stream is its end, too.
-        while let Ok(Some(request)) = requests.message().await {
-            if let Err(refusal) = self.handle(stream, request).await {
+        let mut within = FIRST_MESSAGE;
+        loop {
+            let handled = match timeout(within, requests.message()).await {
+                Ok(Ok(Some(request))) => self.handle(stream, request).await,
+                // An error of the stream is its end, too.
+                Ok(Ok(None) | Err(_)) => break,
+                Err(_) => {
+                    let what = "the first message did not come in time";
+                    Err(Refusal::new(Code::DeadlineExceeded, what))
+                }
+            };
+            if let Err(refusal) = handled {
                 reason = Some(refusal);
                 break;
             }
+            within = Duration::MAX;
         }
         self.device.streams.close(stream, reason);
     }
@@ -208,4 +244,9 @@ impl Calls {
         let what = "the controller does not read its stream";
         Err(Refusal::new(Code::ResourceExhausted, what))
     }
+}
+
+/// Takes what `count` values of a request need. Errors: there is no room.
+fn take<T>(share: Option<&Share>, count: usize) -> Result<()> {
+    share.map_or(Ok(()), |share| share.take(count * size_of::<T>()))
 }

@@ -12,6 +12,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 use tower_service::Service;
 
+use crate::room::{Metered, Peer, Room, Share};
 use crate::rpc::Calls;
 use crate::streams::Outgoing;
 use crate::wire::messages::{
@@ -21,6 +22,8 @@ use tokio_stream::wrappers::ReceiverStream;
 
 /// The longest message, in bytes.
 const MAX_MESSAGE: usize = 4 << 20;
+/// The longest message of a stream and the longest request to read, in bytes.
+const MAX_SHORT: usize = 256 << 10;
 /// The longest message that has a program, in bytes.
 const MAX_PIPELINE: usize = 40 << 20;
 
@@ -69,7 +72,19 @@ impl StreamingService<StreamMessageRequest> for Stream {
 
 /// The service. Clones share it.
 #[derive(Clone)]
-pub struct P4Runtime(pub Calls);
+pub struct P4Runtime {
+    pub calls: Calls,
+    /// For the requests of all connections.
+    pub room: Room,
+}
+
+impl P4Runtime {
+    /// What a request may take.
+    fn share(&self, request: &http::Request<Body>) -> Share {
+        let own = Peer::of(request.extensions()).map(|peer| peer.room.clone());
+        Share::new(own.into_iter().chain([self.room.clone()]).collect())
+    }
+}
 
 fn grpc<A, R>(longest: usize) -> Grpc<ProstCodec<A, R>>
 where
@@ -89,10 +104,19 @@ impl Service<http::Request<Body>> for P4Runtime {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let calls = self.0.clone();
+        let calls = self.calls.clone();
+        let share = self.share(&request);
         Box::pin(async move {
-            let path = request.uri().path();
+            let path = request.uri().path().to_owned();
             let name = path.strip_prefix("/p4.v1.P4Runtime/").unwrap_or("");
+            if name == "StreamChannel" {
+                let mut grpc = grpc(MAX_SHORT);
+                return Ok(grpc.streaming(Stream(calls), request).await);
+            }
+            let (mut head, body) = request.into_parts();
+            head.extensions.insert(share.clone());
+            let body = Body::new(Metered::new(body, share));
+            let request = http::Request::from_parts(head, body);
             let answer = match name {
                 "Capabilities" => {
                     let call = Unary(|request| calls.clone().capabilities(request));
@@ -111,10 +135,9 @@ impl Service<http::Request<Body>> for P4Runtime {
                     grpc(MAX_MESSAGE).unary(call, request).await
                 }
                 "Read" => {
-                    let mut grpc = grpc(MAX_MESSAGE);
+                    let mut grpc = grpc(MAX_SHORT);
                     grpc.server_streaming(Read(calls), request).await
                 }
-                "StreamChannel" => grpc(MAX_MESSAGE).streaming(Stream(calls), request).await,
                 _ => Status::new(Code::Unimplemented, "there is no such call").into_http(),
             };
             Ok(answer)

@@ -19,6 +19,8 @@ const ROOM: usize = 256;
 const RESERVE: usize = 32;
 /// The most streams at once.
 const MAX_STREAMS: usize = 64;
+/// The longest name of a role, in bytes.
+const MAX_NAME: usize = 256;
 
 /// What goes to a controller.
 pub type Outgoing = std::result::Result<Response, Status>;
@@ -94,6 +96,10 @@ impl Streams {
         if role.config.is_some() {
             return Err(Refusal::invalid("configurations of roles are not there"));
         }
+        if role.name.len() > MAX_NAME {
+            let what = format!("the name of a role has at most {MAX_NAME} bytes");
+            return Err(Refusal::invalid(what));
+        }
         let election = update.election_id.as_ref().map(number);
         if election == Some(0) {
             return Err(Refusal::invalid("an election id is above 0"));
@@ -103,6 +109,10 @@ impl Streams {
             .arbitration
             .update(stream, &role_name(role.id, &role.name), election)?;
         state.notify(&notify);
+        if !state.queues.contains_key(&stream) {
+            let what = "the controller does not read its stream";
+            return Err(Refusal::new(Code::ResourceExhausted, what));
+        }
         Ok(())
     }
 
