@@ -150,7 +150,7 @@ impl Device {
                 };
                 entities.into_iter().try_for_each(|entity| {
                     let r#type = kept_type(&entity);
-                    let entity = Some(entity);
+                    let entity = Some(Box::new(entity));
                     let r#type = r#type as i32;
                     target.write(&Update { r#type, entity })
                 })

@@ -72,8 +72,9 @@ pub struct ReadResponse {
 pub struct Update {
     #[prost(enumeration = "UpdateType", tag = "1")]
     pub r#type: i32,
-    #[prost(message, optional, tag = "2")]
-    pub entity: Option<Entity>,
+    /// In a box, as a message may have a million updates without one.
+    #[prost(message, optional, boxed, tag = "2")]
+    pub entity: Option<Box<Entity>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enumeration)]

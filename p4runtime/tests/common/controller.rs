@@ -126,7 +126,7 @@ impl Controller {
     ) -> Result<(), Status> {
         let updates = entities.into_iter().map(|kind_of| Update {
             r#type: kind as i32,
-            entity: Some(entity(kind_of)),
+            entity: Some(Box::new(entity(kind_of))),
         });
         let request = WriteRequest {
             device_id: 1,
