@@ -3,6 +3,7 @@
 
 #[path = "../p4runtime/tests/common/controller.rs"]
 mod controller;
+mod pki;
 mod threads;
 
 use std::net::TcpListener;
@@ -14,7 +15,10 @@ use bofuss_p4runtime::wire::entities::{EntityKind, TableEntry};
 use bofuss_p4runtime::wire::messages::{
     PacketMetadata, PacketOut, StreamMessageRequestUpdate, StreamMessageResponseUpdate, UpdateType,
 };
-use bofuss_tests::{Lab, PATIENCE, have, printed, program, run};
+use bofuss_tests::{Lab, PATIENCE, have, printed, program, run, until};
+
+use pki::Pki;
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use controller::{Controller, action, exact, id};
 use threads::{Tap, ctl};
@@ -44,6 +48,21 @@ fn frame(op: u8, key: u8, number: u8) -> Vec<u8> {
 fn number(frame: &[u8]) -> Option<u8> {
     let rest = frame.get(9..)?;
     (frame.len() == 60 && rest.iter().all(|byte| *byte == 0)).then_some(frame[8])
+}
+
+/// An address that is free now.
+fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// Runs what a controller does.
+fn in_time(work: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(PATIENCE, work).await.expect("in time");
+    });
+    runtime.shutdown_timeout(Duration::from_secs(1));
 }
 
 /// Lets one controller at a switch have frames forwarded, and get and send some.
@@ -103,24 +122,108 @@ fn a_controller_has_the_entries_and_packets_of_a_switch_at_ports() {
     }
     let [json, p4info] = files();
     for more in [&[][..], &["--lock-down"]] {
-        // A port that is free now.
-        let address = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
-        let address = address.to_string();
+        let address = free_address();
         let mut words = vec!["--p4", &json, "--p4info", &p4info, "--p4runtime", &address];
         words.extend(["--p4-cpu-port", CPU_PORT]);
         words.extend(more);
         let mut lab = Lab::new(2, &words);
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
-            let controlled = tokio::time::timeout(PATIENCE, control(&lab, &address));
-            controlled.await.expect("in time");
-        });
+        in_time(control(&lab, &address));
         assert_eq!(lab.switch.terminate(), Some(0));
-        runtime.shutdown_timeout(Duration::from_secs(1));
     }
+}
+
+/// Lets a controller set the program of a switch that has none.
+async fn set_program(lab: &Lab, address: &str) {
+    let [mut one, mut two] = [1, 2].map(|host| Tap::of(lab, host, number));
+    one.send([frame(1, 5, 1), frame(1, 5, 2)]);
+    until("both are dropped", || {
+        let (_, said) = ctl(lab, &["counters"]);
+        let mut lines = said.lines();
+        let count = lines.find_map(|line| line.strip_prefix("no_program "));
+        count.is_some_and(|count| count.parse::<u64>().unwrap() >= 2)
+    });
+    let (done, said) = ctl(lab, &["p4", "trace", "1", "0105"]);
+    assert!(done && said.contains("drop: no_program"), "{said}");
+    let (done, said) = ctl(lab, &["p4", "tables"]);
+    assert!(done, "{said}");
+    let (done, said) = ctl(lab, &["p4", "entries", EXACTLY]);
+    assert!(!done && said.contains(EXACTLY), "{said}");
+    let mut controller = Controller::primary(address, 1).await;
+    let entry = || EntityKind::TableEntry(exact(EXACTLY, 5, action("MyIngress.send", &[2])));
+    let refused = controller.write(UpdateType::Insert, vec![entry()]).await;
+    let refused = refused.expect_err("there is no program");
+    assert_eq!(refused.code(), tonic::Code::FailedPrecondition);
+    controller.set_program().await;
+    let written = controller.write(UpdateType::Insert, vec![entry()]).await;
+    written.expect("the program has the table");
+    one.send([frame(1, 5, 3)]);
+    assert_eq!(two.waits_for(1), [3], "those before are not sent later");
+}
+
+#[test]
+fn a_switch_without_a_program_drops_all_until_a_controller_sets_one() {
+    if !have(&["ip"]) {
+        return;
+    }
+    for more in [&[][..], &["--lock-down"]] {
+        let address = free_address();
+        let mut words = vec!["--p4runtime", &address, "--p4-cpu-port", CPU_PORT];
+        words.extend(more);
+        let mut lab = Lab::new(2, &words);
+        let log = lab.log();
+        assert!(
+            log.contains("P4 program that a controller sets, 2 ports"),
+            "{log}"
+        );
+        in_time(set_program(&lab, &address));
+        assert_eq!(lab.switch.terminate(), Some(0));
+    }
+}
+
+#[test]
+fn with_tls_only_controllers_with_a_certificate_set_the_program() {
+    if !have(&["ip", "openssl"]) {
+        return;
+    }
+    let pki = Pki::new("p4runtime");
+    pki.ca("ca");
+    pki.ca("other");
+    pki.sign("ca", "switch", "DNS:s1");
+    pki.sign("ca", "controller", "DNS:c1");
+    pki.sign("other", "stranger", "DNS:c1");
+    let address = free_address();
+    let options = pki.options("switch", "ca-cert.pem");
+    let mut words = vec!["--p4runtime", &address];
+    words.extend(options.iter().map(String::as_str));
+    let mut lab = Lab::new(1, &words);
+    let read = |name: &str| std::fs::read(pki.path(name)).unwrap();
+    let plain = ClientTlsConfig::new()
+        .ca_certificate(Certificate::from_pem(read("ca-cert.pem")))
+        .domain_name("s1");
+    let identity = |who: &str| {
+        let certificate = read(&format!("{who}-cert.pem"));
+        let key = read(&format!("{who}-privkey.pem"));
+        plain.clone().identity(Identity::from_pem(certificate, key))
+    };
+    in_time(async {
+        let endpoint = Endpoint::from_shared(format!("https://{address}")).unwrap();
+        let connect = async |tls| endpoint.clone().tls_config(tls).unwrap().connect().await;
+        for refused in [plain.clone(), identity("stranger")] {
+            // The handshake may end for the client before it learns that it is refused.
+            if let Ok(channel) = connect(refused).await {
+                assert!(!Controller::is_served(channel).await);
+            }
+        }
+        let channel = connect(identity("controller"))
+            .await
+            .expect("the CA signed it");
+        let mut controller = Controller::over(channel).await;
+        assert_eq!(controller.arbitrate(1).await, 0);
+        controller.set_program().await;
+    });
+    let (_, said) = ctl(&lab, &["p4", "tables"]);
+    assert!(said.contains(EXACTLY), "{said}");
+    assert_eq!(lab.switch.terminate(), Some(0));
 }
 
 #[test]
@@ -133,8 +236,24 @@ fn options_of_p4runtime_are_refused_with_their_place() {
             "is not in 0..=9223372036854775807",
         ),
         (
-            &["--p4runtime", "127.0.0.1:1"][..],
-            "--p4runtime: it needs --p4",
+            &["--p4runtime", "127.0.0.1:1", "--p4info", &p4info],
+            "--p4info: it needs --p4",
+        ),
+        (
+            &["--p4runtime", "127.0.0.1:1", "--p4-entries", &json],
+            "--p4-entries: it needs --p4",
+        ),
+        (
+            &["--p4runtime", "127.0.0.1:1", "--tables", "3"],
+            "--tables: it is for OpenFlow, and with --p4runtime the switch runs a P4 program",
+        ),
+        (
+            &["--p4runtime", "127.0.0.1:1", "--certificate", &json],
+            "--certificate: TLS needs all of --private-key, --certificate and --ca-cert",
+        ),
+        (
+            &["--p4-cpu-port", "5"],
+            "--p4-cpu-port: it needs --p4runtime",
         ),
         (
             &["--p4", &json, "--p4info", &p4info],

@@ -112,15 +112,14 @@ fn change(stage: &mut Stage, key: &str) {
         "workers" => refuses(stage, key, "1", "workers: a change needs a restart"),
         "dispatch" => stage.follows(key, "'port'"),
         // What it does is tested with programs.
-        "p4" => {
-            let (done, said) = stage.set(key, "'/none'");
+        "p4" | "p4runtime" => {
+            let (done, said) = stage.set(key, "'127.0.0.1:1'");
             assert!(
                 !done && said.contains("it is for OpenFlow, and with --p4"),
                 "{said}"
             );
         }
         "p4-entries" | "p4info" => refuses(stage, key, "'/none'", "it needs --p4"),
-        "p4runtime" => refuses(stage, key, "'127.0.0.1:1'", "it needs --p4"),
         "p4-device-id" | "p4-cpu-port" => refuses(stage, key, "5", "it needs --p4"),
         "state-dir" => {
             refuses(stage, key, "'/tmp'", "state-dir: a record has everything");

@@ -1,14 +1,13 @@
 //! The server with TLS.
 
-use bofuss_p4runtime::wire::messages::{CapabilitiesRequest, CapabilitiesResponse};
+#[path = "common/controller.rs"]
+mod controller;
+
 use bofuss_p4runtime::{Server, Settings, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tonic::Request;
-use tonic::client::Grpc;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
-use tonic_prost::ProstCodec;
 
 /// A server that trusts controllers of `authority`. Returns its address.
 async fn start(tls: TlsFiles) -> String {
@@ -36,14 +35,7 @@ async fn is_answered(address: &str, tls: ClientTlsConfig) -> bool {
     let Ok(channel) = endpoint.connect().await else {
         return false;
     };
-    let mut grpc = Grpc::new(channel);
-    if grpc.ready().await.is_err() {
-        return false;
-    }
-    let request = Request::new(CapabilitiesRequest { device_id: 1 });
-    let path = "/p4.v1.P4Runtime/Capabilities".parse().expect("a path");
-    let codec = ProstCodec::<CapabilitiesRequest, CapabilitiesResponse>::default();
-    grpc.unary(request, path, codec).await.is_ok()
+    controller::Controller::is_served(channel).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

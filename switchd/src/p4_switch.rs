@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::account::Account;
-use crate::config::{Config, table};
+use crate::config::{Config, P4Program, table};
 use crate::control::{self, CommandRequest};
 use crate::dataplane::{Answer, POOL_BYTES, Scrape};
 use crate::error::{Error, Result, context};
@@ -207,12 +207,9 @@ impl P4Process {
 
     fn log_start(&self) {
         let (name, ports) = (&self.config.name, self.config.ports.len());
-        let mut files = self.config.p4.iter().flat_map(|p4| p4.files());
-        let program = files.next().map_or(Path::new(""), |file| file);
-        info!(
-            "switch {name}: P4 program {}, {ports} ports",
-            program.display()
-        );
+        let program = self.config.p4.as_ref().and_then(P4Program::program);
+        let program = program.map_or("that a controller sets".into(), Path::to_string_lossy);
+        info!("switch {name}: P4 program {program}, {ports} ports");
     }
 
     /// Carries out a command. Returns true if it ends the switch.

@@ -311,7 +311,9 @@ impl ConfigSource {
 fn check_change(before: &Options, after: &Options) -> Result<String> {
     let (before, after) = (config::table(before), config::table(after));
     let mut effects = String::new();
-    if before.contains_key("p4") != after.contains_key("p4") {
+    let for_programs = ["p4", "p4runtime"];
+    let had_program = for_programs.iter().any(|key| before.contains_key(*key));
+    if had_program != for_programs.iter().any(|key| after.contains_key(*key)) {
         let why = "a switch speaks OpenFlow or runs a P4 program from its start to its end";
         return Err(format!("p4: a change needs a restart: {why}").into());
     }

@@ -338,7 +338,8 @@ pub struct CoreErrors {
     pub parser_invalid_argument: u32,
 }
 
-/// A program that has been checked: every index in it is within its list.
+/// A program that has been checked: every index in it is within its list. The default is none:
+/// packets end at once.
 #[derive(Debug, Default)]
 pub struct Program {
     /// Headers and metadata.

@@ -44,11 +44,13 @@ pub enum DropReason {
     TooManySteps,
     /// It would leave with more than 1 MiB.
     TooLong,
+    /// The switch has no program yet.
+    NoProgram,
 }
 
 impl DropReason {
     /// All reasons.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Ingress,
         Self::Egress,
         Self::EmptyGroup,
@@ -57,6 +59,7 @@ impl DropReason {
         Self::TooManyCopies,
         Self::TooManySteps,
         Self::TooLong,
+        Self::NoProgram,
     ];
 
     /// Its name in traces and metrics.
@@ -70,6 +73,7 @@ impl DropReason {
             Self::TooManyCopies => "too_many_copies",
             Self::TooManySteps => "too_many_steps",
             Self::TooLong => "too_long",
+            Self::NoProgram => "no_program",
         }
     }
 }

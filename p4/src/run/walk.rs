@@ -157,6 +157,15 @@ pub struct Walk<'a, S> {
     steps: usize,
 }
 
+/// Drops a packet of a switch that has no program yet.
+fn drop_all<S: Sink>(sink: &mut S) {
+    let reason = DropReason::NoProgram;
+    if sink.traces() {
+        sink.step(0, format!("drop: {}", reason.name()));
+    }
+    sink.dropped(reason);
+}
+
 impl<'a, S: Sink> Walk<'a, S> {
     /// Processes a frame that arrives at `port`, and all that comes of it.
     pub fn run(
@@ -166,6 +175,9 @@ impl<'a, S: Sink> Walk<'a, S> {
         (port, frame): (u32, &'a [u8]),
         now: u64,
     ) {
+        if program.states.is_empty() {
+            return drop_all(sink);
+        }
         let mut phv = core::mem::take(&mut state.scratch.phv);
         phv.reset(program);
         let standard = &program.standard;

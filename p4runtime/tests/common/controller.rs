@@ -5,14 +5,17 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bofuss_p4runtime::Pipeline;
 use bofuss_p4runtime::wire::entities::{
     Action, ActionParam, Entity, EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType,
     TableAction, TableActionType, TableEntry,
 };
 use bofuss_p4runtime::wire::messages::{
-    MasterArbitrationUpdate, ReadRequest, ReadResponse, StreamMessageRequest,
-    StreamMessageRequestUpdate, StreamMessageResponse, StreamMessageResponseUpdate, Uint128,
-    Update, UpdateType, WriteRequest, WriteResponse,
+    CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig, MasterArbitrationUpdate,
+    ReadRequest, ReadResponse, SetForwardingPipelineConfigRequest,
+    SetForwardingPipelineConfigRequestAction, SetForwardingPipelineConfigResponse,
+    StreamMessageRequest, StreamMessageRequestUpdate, StreamMessageResponse,
+    StreamMessageResponseUpdate, Uint128, Update, UpdateType, WriteRequest, WriteResponse,
 };
 use prost::Message;
 use tokio::sync::mpsc;
@@ -40,7 +43,24 @@ impl Controller {
     /// Connects and opens a stream.
     pub async fn connect(address: &str) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
-        let mut grpc = Grpc::new(endpoint.connect().await.expect("it listens"));
+        Self::over(endpoint.connect().await.expect("it listens")).await
+    }
+
+    /// Whether a switch answers over a connection at all.
+    pub async fn is_served(channel: Channel) -> bool {
+        let mut grpc = Grpc::new(channel);
+        if grpc.ready().await.is_err() {
+            return false;
+        }
+        let path = "/p4.v1.P4Runtime/Capabilities".parse().expect("a path");
+        let codec = ProstCodec::<CapabilitiesRequest, CapabilitiesResponse>::default();
+        let request = Request::new(CapabilitiesRequest { device_id: 1 });
+        grpc.unary(request, path, codec).await.is_ok()
+    }
+
+    /// Opens a stream over a connection.
+    pub async fn over(channel: Channel) -> Self {
+        let mut grpc = Grpc::new(channel);
         let (requests, waiting) = mpsc::channel(16);
         grpc.ready().await.expect("it is up");
         let request = Request::new(ReceiverStream::new(waiting));
@@ -61,6 +81,26 @@ impl Controller {
         let mut this = Self::connect(address).await;
         assert_eq!(this.arbitrate(election).await, 0);
         this
+    }
+
+    /// Sets the program `controlled`.
+    pub async fn set_program(&mut self) {
+        let p4info = String::from_utf8(file("p4info.txt")).expect("it is text");
+        let pipeline = Pipeline::new(&p4info, file("json")).expect("p4c wrote it");
+        let request = SetForwardingPipelineConfigRequest {
+            device_id: 1,
+            election_id: self.id(),
+            action: SetForwardingPipelineConfigRequestAction::VerifyAndCommit as i32,
+            config: Some(ForwardingPipelineConfig {
+                p4info: pipeline.p4info().to_vec(),
+                p4_device_config: file("json"),
+                cookie: None,
+            }),
+            ..SetForwardingPipelineConfigRequest::default()
+        };
+        let name = "SetForwardingPipelineConfig";
+        let set = self.call::<_, SetForwardingPipelineConfigResponse>(name, request);
+        set.await.expect("the program is right");
     }
 
     /// Sends an election id. Returns the code of the answer.

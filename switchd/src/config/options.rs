@@ -258,7 +258,8 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub p4_entries: Option<PathBuf>,
     /// Let controllers of P4Runtime set the program and its entries, at this address and port: 9559
-    /// is usual. Whoever reaches it can do so.
+    /// is usual. Without --p4, frames are dropped until one has set it. Whoever reaches it can do
+    /// so, or with --private-key, --certificate and --ca-cert who has a certificate of that CA.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub p4runtime: Option<String>,
     /// The P4Info of the program as text, as p4c writes it for P4Runtime: with it, controllers need

@@ -29,6 +29,9 @@ const KEYS: &[&str] = &[
     "lock-down",
     "no-pad",
     "log",
+    "private-key",
+    "certificate",
+    "ca-cert",
     "p4",
     "p4-entries",
     "p4runtime",
@@ -37,15 +40,12 @@ const KEYS: &[&str] = &[
     "p4-cpu-port",
 ];
 
-/// Those of them that mean nothing without `p4`, and without `p4runtime`.
-const NEEDING_P4: &[&str] = &[
-    "p4-entries",
-    "p4runtime",
-    "p4info",
-    "p4-device-id",
-    "p4-cpu-port",
-];
+/// Those of them that mean nothing without `p4`.
+const NEEDING_P4: &[&str] = &["p4-entries", "p4info"];
+/// And those that mean nothing without `p4runtime`.
 const NEEDING_P4RUNTIME: &[&str] = &["p4info", "p4-device-id", "p4-cpu-port"];
+/// The files of TLS, which only controllers of P4Runtime see in a switch with a program.
+const TLS: &[&str] = &["private-key", "certificate", "ca-cert"];
 
 /// Errors: one of these keys is given, without the one that it needs.
 fn refuse_without(needed: &str, keys: &[&str], options: &Options) -> Result<()> {
@@ -59,7 +59,8 @@ fn refuse_without(needed: &str, keys: &[&str], options: &Options) -> Result<()> 
 /// A P4 program and its entries, read and checked.
 #[derive(Clone, Debug)]
 pub struct P4Program {
-    program: PathBuf,
+    /// Without one, a controller sets it.
+    program: Option<PathBuf>,
     entries: Option<PathBuf>,
     seed: u64,
     /// How controllers of P4Runtime reach it, if they may.
@@ -77,15 +78,38 @@ pub struct RuntimeOptions {
     pub cpu_port: Option<u32>,
     /// The program with its P4Info, if that was given.
     pub pipeline: Option<Pipeline>,
+    /// The files of TLS, if connections are to have it.
+    pub tls: Option<RuntimeFiles>,
     p4info: Option<PathBuf>,
+}
+
+/// The files of TLS, in PEM form.
+#[derive(Clone, Debug)]
+pub struct RuntimeFiles {
+    /// Our private key.
+    pub private_key: PathBuf,
+    /// Our certificate.
+    pub certificate: PathBuf,
+    /// The authorities of controllers.
+    pub ca_cert: PathBuf,
+}
+
+/// The files of TLS, if all are named; the other doors have refused some without the rest.
+fn tls(options: &Options) -> Option<RuntimeFiles> {
+    Some(RuntimeFiles {
+        private_key: options.private_key.clone()?,
+        certificate: options.certificate.clone()?,
+        ca_cert: options.ca_cert.clone()?,
+    })
 }
 
 impl RuntimeOptions {
     /// Reads these options of a switch with this program; `None` without an address. Errors: what
     /// is wrong with one.
-    fn of(options: &Options, program: &Path, ports: &[PortSpec]) -> Result<Option<Self>> {
+    fn of(options: &Options, ports: &[PortSpec]) -> Result<Option<Self>> {
         let Some(address) = &options.p4runtime else {
-            return refuse_without("p4runtime", NEEDING_P4RUNTIME, options).map(|()| None);
+            refuse_without("p4runtime", NEEDING_P4RUNTIME, options)?;
+            return refuse_without("p4runtime", TLS, options).map(|()| None);
         };
         let Ok(address) = address.parse() else {
             let error = format!("--p4runtime {address}: write ADDRESS:PORT, as 127.0.0.1:9559");
@@ -101,23 +125,35 @@ impl RuntimeOptions {
             }
         }
         let p4info = options.p4info.as_ref();
+        let both = options.p4.as_ref().zip(p4info);
+        let pipeline = both.map(|(program, p4info)| pipeline(program, p4info));
         Ok(Some(Self {
             address,
             device_id: options.p4_device_id.unwrap_or(1),
             cpu_port: options.p4_cpu_port,
-            pipeline: p4info.map(|file| pipeline(program, file)).transpose()?,
+            pipeline: pipeline.transpose()?,
+            tls: tls(options),
             p4info: p4info.cloned(),
         }))
     }
 }
 
 impl P4Program {
-    /// The program that the options name, and whether they fit it; `None` without one.
+    /// The program that the options name or a controller will set, and whether they fit it; `None`
+    /// for a switch of OpenFlow.
     ///
     /// Errors: what is wrong with the program or its entries, and where; an option of OpenFlow.
     pub fn of(options: &Options, ports: &[PortSpec]) -> Result<Option<Self>> {
-        let Some(program) = options.p4.clone() else {
-            return refuse_without("p4", NEEDING_P4, options).map(|()| None);
+        if options.p4.is_none() {
+            refuse_without("p4", NEEDING_P4, options)?;
+            if options.p4runtime.is_none() {
+                return refuse_without("p4runtime", NEEDING_P4RUNTIME, options).map(|()| None);
+            }
+        }
+        let with = if options.p4.is_some() {
+            "--p4"
+        } else {
+            "--p4runtime"
         };
         for (key, value) in table(options) {
             let is_given = match &value {
@@ -130,40 +166,50 @@ impl P4Program {
                 | toml::Value::Table(_) => true,
             };
             if is_given && !KEYS.contains(&key.as_str()) {
-                let why = "it is for OpenFlow, and with --p4 the switch runs a P4 program instead";
-                return Err(format!("--{key}: {why}").into());
+                let why = "the switch runs a P4 program instead";
+                return Err(format!("--{key}: it is for OpenFlow, and with {with} {why}").into());
             }
         }
         if let Some(words) = options.captures.iter().find(|words| is_of_messages(words)) {
-            let error = format!("--capture {words}: with --p4 there are no OpenFlow messages");
+            let error = format!("--capture {words}: with {with} there are no OpenFlow messages");
             return Err(error.into());
         }
         if let Some(port) = ports.iter().find(|port| port.number.0 > MAX_PORT) {
             let kind = &port.kind;
-            let error = format!("--port {kind}: with --p4 a port number is 0 to {MAX_PORT}");
+            let error = format!("--port {kind}: with {with} a port number is 0 to {MAX_PORT}");
             return Err(error.into());
         }
         let mut this = Self {
-            program,
+            program: options.p4.clone(),
             entries: options.p4_entries.clone(),
             seed: options.seed.unwrap_or(0).into(),
             runtime: None,
         };
         this.switch()?;
-        this.runtime = RuntimeOptions::of(options, &this.program, ports)?;
+        this.runtime = RuntimeOptions::of(options, ports)?;
         Ok(Some(this))
+    }
+
+    /// The file of the program, if there is one yet.
+    pub fn program(&self) -> Option<&Path> {
+        self.program.as_deref()
     }
 
     /// Its files.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         let p4info = self.runtime.iter().flat_map(|runtime| &runtime.p4info);
-        let files = [&self.program].into_iter().chain(&self.entries);
+        let files = self.program.iter().chain(&self.entries);
         files.chain(p4info)
     }
 
-    /// Reads the files, and makes a switch of them. Errors: what is wrong with them, and where.
+    /// Reads the files, and makes a switch of them; without a program, one that drops all.
+    ///
+    /// Errors: what is wrong with them, and where.
     pub fn switch(&self) -> Result<Switch> {
-        let program = load("--p4 ", &self.program)?;
+        let program = match &self.program {
+            Some(file) => load("--p4 ", file)?,
+            None => Program::default(),
+        };
         let mut switch = Switch::new(program, self.seed);
         if let Some(file) = &self.entries {
             load_entries("--p4-entries ", file, &mut switch)?;

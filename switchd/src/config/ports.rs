@@ -105,6 +105,7 @@ pub fn ports_and_queues(
     let mut ports = number_ports(options.ports.iter().cloned(), port_options)?;
     if let Some(port) = ports.iter().find(|port| port.number == P4_FIRST)
         && options.p4.is_none()
+        && options.p4runtime.is_none()
     {
         return Err(no_number(&format!("--port 0={}", port.kind)));
     }

@@ -1,6 +1,9 @@
 //! P4Runtime: lets controllers set, write and read a P4 switch, by jobs for its data-plane thread.
 
-use bofuss_p4runtime::{Job, Server, Settings};
+use std::fs;
+use std::path::Path;
+
+use bofuss_p4runtime::{Job, Server, Settings, TlsFiles};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
@@ -8,6 +11,7 @@ use tracing::{info, warn};
 use super::outlet::ToControllers;
 use super::queue::P4Queue;
 use crate::config::P4Program;
+use crate::config::p4::RuntimeFiles;
 use crate::error::{Result, context};
 
 /// The most jobs of controllers that wait for the switch.
@@ -33,7 +37,7 @@ pub async fn open(program: &P4Program) -> Result<Option<(RuntimeServer, ToContro
         device_id: options.device_id,
         cpu_port: options.cpu_port,
         max_connections: MOST_CONNECTIONS,
-        tls: None,
+        tls: options.tls.as_ref().map(read).transpose()?,
     };
     let (waits, jobs) = mpsc::channel(MOST_JOBS);
     let (server, reports) = Server::new(settings, waits, options.pipeline.clone());
@@ -44,6 +48,19 @@ pub async fn open(program: &P4Program) -> Result<Option<(RuntimeServer, ToContro
     };
     let cpu_port = options.cpu_port;
     Ok(Some((server, ToControllers { cpu_port, reports })))
+}
+
+/// Reads the files of TLS, which the configuration has checked. Errors: the system's.
+fn read(files: &RuntimeFiles) -> Result<TlsFiles> {
+    let bytes = |key: &str, file: &Path| {
+        let name = format!("{key} {}", file.display());
+        fs::read(file).map_err(context(name))
+    };
+    Ok(TlsFiles {
+        certificate: bytes("--certificate", &files.certificate)?,
+        key: bytes("--private-key", &files.private_key)?,
+        authorities: Some(bytes("--ca-cert", &files.ca_cert)?),
+    })
 }
 
 impl RuntimeServer {
