@@ -16,6 +16,8 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 SONAME := libbofuss.so.$(basename $(VERSION))
 # bofuss under other names
 LINKS := ofdatapath ofprotocol
+# the same in a folder of its own, so that they hide no bmv2 unless it is first on the path
+BMV2 := simple_switch simple_switch_grpc
 # folders that xtask/man.sh writes, and where below share each goes
 PRINTED := man/man5=man/man5 man/man8=man/man8 completions/bash=bash-completion/completions \
   completions/zsh=zsh/site-functions completions/fish=fish/vendor_completions.d
@@ -86,6 +88,8 @@ install: build ## install into DESTDIR and PREFIX (/usr/local), manual pages and
 	install -d "$(DESTDIR)$(PREFIX)/bin"
 	install -m 755 $(PROGRAMS:%=$(BUILT)/%) "$(DESTDIR)$(PREFIX)/bin"
 	for name in $(LINKS); do ln -sf bofuss "$(DESTDIR)$(PREFIX)/bin/$$name"; done
+	install -d $(SHARE)/bofuss/bmv2
+	for name in $(BMV2); do ln -sf ../../../bin/bofuss $(SHARE)/bofuss/bmv2/$$name; done
 	install -D -m 644 -t $(SHARE)/bofuss contrib/*.py contrib/wireshark/*.lua
 	for name in prometheus containerlab kathara; do \
 	  install -D -m 644 -t $(SHARE)/bofuss/$$name contrib/$$name/*.* || exit; done

@@ -1,4 +1,4 @@
-"""The bofuss switch for Mininet, in one file that needs nothing but Mininet.
+"""The bofuss switches for Mininet, in one file that needs nothing but Mininet.
 
     sudo mn --custom /usr/local/share/bofuss/bofuss_mininet.py --switch bofuss
     sudo mn --custom ... --switch bofuss,failMode=standalone,datapath=tables --controller none
@@ -13,6 +13,20 @@ Options of --switch bofuss:
     datapath     how packets find their entries, as in `bofuss run --datapath`
     inNamespace  whether the switch has a network namespace of its own
     opts         further options of `bofuss run`
+
+A switch with a P4 program, BofussP4Switch in scripts:
+
+    sudo mn --custom ... --switch bofussp4,json=router.json,entries={name}-runtime.json
+
+Options of --switch bofussp4, where {name} is the switch's name:
+    json         the program, as p4c writes it; without it, a controller of P4Runtime sets it
+    p4info       its P4Info, with grpcPort
+    entries      its entries, in the form of the P4 tutorials' runtime files
+    grpcPort     the port of P4Runtime of the switch with device id 1, on all addresses; the next
+                 ones follow. Without json, 50051, as in the tutorials
+    deviceId     by what controllers name the switch; unless told otherwise, its number: 1 for s1
+    cpuPort      the port of packet-ins and packet-outs
+    inNamespace, opts   as above
 """
 
 import ctypes
@@ -26,6 +40,7 @@ from mininet.moduledeps import pathCheck
 
 START_SECONDS = 20  # the longest wait for a switch that starts
 STOP_SECONDS = 5  # and for one that ends
+FIRST_GRPC_PORT = 50051  # as in the P4 tutorials
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 STARTED = 'waiting for controllers and tools on punix:'  # what its log says, and where
 
@@ -72,13 +87,19 @@ class BofussSwitch(Switch):
         while self.socket is None:
             with open(self.log) as log:
                 said = log.read()
-            for line in said.splitlines():
-                if STARTED in line and line.endswith('/%s.sock' % self.name):
-                    self.socket = line.split(STARTED, 1)[1]
-                    return
+            sockets = [self.socketOf(line) for line in said.splitlines()]
+            self.socket = next(filter(None, sockets), None)
+            if self.socket is not None:
+                return
             if self.process.poll() is not None or time.time() > end:
                 raise Exception('switch %s did not start: %s' % (self.name, said.strip()))
             time.sleep(.02)
+
+    def socketOf(self, line):
+        """What a line of the log says of the socket for tools, or None if it is another line."""
+        if STARTED in line and line.endswith('/%s.sock' % self.name):
+            return line.split(STARTED, 1)[1]
+        return None
 
     @classmethod
     def batchStartup(cls, switches):
@@ -137,9 +158,58 @@ class BofussSwitch(Switch):
         Switch.stop(self, deleteIntfs)
 
 
+class BofussP4Switch(BofussSwitch):
+    """A switch that runs a P4 program instead of OpenFlow tables."""
+
+    def __init__(self, name, json=None, p4info=None, entries=None, grpcPort=None, deviceId=None,
+                 cpuPort=None, **params):
+        BofussSwitch.__init__(self, name, **params)
+        files = {'--p4': json, '--p4info': p4info, '--p4-entries': entries}
+        self.files = {key: str(file).replace('{name}', name)
+                      for key, file in files.items() if file}
+        self.deviceId = int(self.dpid, 16) if deviceId is None else int(deviceId)
+        if grpcPort is None and json is None:
+            grpcPort = FIRST_GRPC_PORT
+        self.grpcPort = grpcPort and int(grpcPort) + max(self.deviceId - 1, 0)
+        self.cpuPort = cpuPort
+
+    def command(self, controllers):
+        """The command line that starts the switch; controllers of OpenFlow have no part in it."""
+        line = ['bofuss', 'run', '--name', self.name]
+        for port, intf in sorted(self.intfs.items()):
+            if not intf.IP():
+                line += ['--port', '%d=%s' % (port, intf)]
+        for key, file in self.files.items():
+            line += [key, file]
+        if self.grpcPort:
+            line += ['--p4runtime', '0.0.0.0:%d' % self.grpcPort]
+            line += ['--p4-device-id', str(self.deviceId)]
+            if self.cpuPort is not None:
+                line += ['--p4-cpu-port', str(self.cpuPort)]
+        return line + shlex.split(self.opts)
+
+    def socketOf(self, line):
+        """Whether the switch works; it has no socket for dpctl."""
+        return 'ctl' if 'switch %s: P4 program ' % self.name in line else None
+
+    def dpctl(self, *args):
+        """Runs `bofuss ctl NAME p4`, as there is no OpenFlow."""
+        return self.ctl('p4', *args)
+
+    def connected(self):
+        """No controller is waited for."""
+        return True
+
+    def attach(self, intf):
+        """Refused: its ports are those of its start."""
+        raise Exception('switch %s: a P4 switch gets no ports while it runs' % self.name)
+
+    detach = attach
+
+
 def end_with_parent():
     """Makes the calling process end when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-switches = {'bofuss': BofussSwitch}
+switches = {'bofuss': BofussSwitch, 'bofussp4': BofussP4Switch}

@@ -17,9 +17,11 @@ mount -t tmpfs run /run
 mkdir -p /run/netns /run/openvswitch /run/bin
 mount -t sysfs sysfs /sys 2>/dev/null || true
 cp "$1" "$2" "$3"/contrib/*.py /run/bin
-cp "$3/tests/mininet/tour.py" /run
+cp "$3"/tests/mininet/*.py "$3"/testdata/p4/crossing/*.json /run
 ln -s bofuss /run/bin/ofdatapath
 ln -s bofuss /run/bin/ofprotocol
+ln -s bofuss /run/bin/simple_switch
+ln -s bofuss /run/bin/simple_switch_grpc
 cd /run
 unset TMPDIR
 export PATH=/run/bin:$PATH
@@ -94,6 +96,65 @@ fn mn_with_our_class_works() {
     ] {
         let said = ours(more);
         assert!(said.contains("0% dropped"), "{more}: {said}");
+    }
+}
+
+#[test]
+fn a_p4_program_runs_in_switches_of_our_class() {
+    if !have(TOOLS) {
+        return;
+    }
+    let ours = |more: &str, test: &str| {
+        let switch = format!("--switch bofussp4{more} --controller none");
+        mn(&format!(
+            "--custom {OURS} {switch} --topo linear,2 --test {test}"
+        ))
+    };
+    let program = ",json=/run/crossing.json";
+    let said = ours(program, "pingall");
+    assert!(said.contains("0% dropped (2/2 received)"), "{said}");
+    // Without a program, nothing passes before a controller has set one.
+    let said = ours("", "pingall");
+    assert!(said.contains("100% dropped (0/2 received)"), "{said}");
+    let script = format!(
+        "cp /run/s1-runtime.json /run/s2-runtime.json; echo 'dpctl entries MyIngress.others' | \
+         mn --custom {OURS} --controller none --topo linear,2 \
+         --switch bofussp4{program},entries=/run/{{name}}-runtime.json,grpcPort=50051,cpuPort=255"
+    );
+    let said = inside(&["sh", "-c", &script]);
+    assert_eq!(
+        said.matches("MyIngress.send(port=0x1)").count(),
+        2,
+        "{said}"
+    );
+}
+
+#[test]
+fn what_starts_bmv2_as_the_p4_tutorials_do_finds_our_stand_ins() {
+    if !have(TOOLS) || !have(&["ss"]) {
+        return;
+    }
+    for program in ["simple_switch", "simple_switch_grpc"] {
+        let words = [
+            "/usr/bin/python3",
+            "/run/bmv2.py",
+            program,
+            "/run/crossing.json",
+        ];
+        let said = inside(&words);
+        for wanted in [
+            "lost: 0",
+            "MyIngress.crossing",
+            "s1-eth1.pcap has frames",
+            "s1-eth2.pcap has frames",
+            "--thrift-port: there is no Thrift",
+            "--nanolog: events are not published",
+        ] {
+            assert!(said.contains(wanted), "{program}: {wanted}: {said}");
+        }
+        let listens = program == "simple_switch_grpc";
+        assert_eq!(said.contains("listens: LISTEN"), listens, "{said}");
+        assert_eq!(said.matches("there is no Thrift").count(), 1, "{said}");
     }
 }
 

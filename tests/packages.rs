@@ -26,6 +26,8 @@ const INSTALLED: &[&str] = &[
     "share/bash-completion/completions/dpctl",
     "share/bash-completion/completions/ofmeter",
     "share/bofuss/arppath.lua",
+    "share/bofuss/bmv2/simple_switch",
+    "share/bofuss/bmv2/simple_switch_grpc",
     "share/bofuss/bofuss_machine.py",
     "share/bofuss/bofuss_mininet.py",
     "share/bofuss/bofuss_qflow.py",

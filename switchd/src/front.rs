@@ -1,7 +1,8 @@
-//! The command lines of BOFUSS, `ofdatapath` and `ofprotocol`: what they share.
+//! The command lines of BOFUSS, `ofdatapath` and `ofprotocol`, and of bmv2: what they share.
 
 pub mod ofdatapath;
 pub mod ofprotocol;
+pub mod simple_switch;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -102,12 +103,7 @@ impl Common {
             let path = file
                 .clone()
                 .unwrap_or_else(|| Path::new("/var/log").join(format!("{program}.log")));
-            let file = File::options()
-                .append(true)
-                .create(true)
-                .open(&path)
-                .map_err(context(format_args!("--log-file {}", path.display())))?;
-            rustix::stdio::dup2_stderr(file).map_err(context("--log-file"))?;
+            log_to(&path)?;
         }
         if self.detach && std::env::var_os(DETACHED).is_none() {
             return detach().map(Some).map_err(context("--detach"));
@@ -152,6 +148,13 @@ impl Common {
             ..Options::default()
         }
     }
+}
+
+/// Appends what is logged to a file. Errors: it cannot be opened.
+fn log_to(path: &Path) -> Result<()> {
+    let file = File::options().append(true).create(true).open(path);
+    let file = file.map_err(context(format_args!("--log-file {}", path.display())))?;
+    rustix::stdio::dup2_stderr(file).map_err(context("--log-file"))
 }
 
 /// Redirects standard output to /dev/null; with `errors`, standard error, too.

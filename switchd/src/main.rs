@@ -125,12 +125,17 @@ enum CliCommand {
     },
 }
 
-/// BOFUSS's programs `ofdatapath` and `ofprotocol` are this program under other names.
+/// BOFUSS's programs `ofdatapath` and `ofprotocol`, and bmv2's, are this program under other names.
 fn main() -> ExitCode {
     #[cfg(feature = "allocator")]
     bofuss_ports::return_memory_at_once();
     let first = std::env::args_os().next().unwrap_or_default();
-    match Path::new(&first).file_name().and_then(|name| name.to_str()) {
+    let name = Path::new(&first).file_name().and_then(|name| name.to_str());
+    let mut programs = front::simple_switch::PROGRAMS.into_iter();
+    if let Some(program) = programs.find(|program| name == Some(program)) {
+        return front::simple_switch::main(program);
+    }
+    match name {
         Some("ofdatapath") => front::ofdatapath::main(),
         Some("ofprotocol") => front::ofprotocol::main(),
         Some(_) | None => bofuss(),

@@ -19,6 +19,10 @@ const INSTALL: &str = r#"
 usr=$1 programs=$2 share=$3
 for name in bofuss dpctl ofmeter; do install -D -t "$usr/bin" "$programs/$name"; done
 for name in ofdatapath ofprotocol; do ln -s bofuss "$usr/bin/$name"; done
+mkdir -p "$usr/share/bofuss/bmv2"
+for name in simple_switch simple_switch_grpc; do
+    ln -s ../../../bin/bofuss "$usr/share/bofuss/bmv2/$name"
+done
 put() { install -D -m 644 -t "$usr/$1" "$2"; }
 for file in contrib/*.py contrib/wireshark/*.lua; do put share/bofuss "$file"; done
 for folder in prometheus containerlab kathara; do
