@@ -185,7 +185,7 @@ impl SimpleSwitchCli {
                 .collect(),
             captures: self.captures(&ports)?,
             p4: self.program.clone().filter(|_| !self.no_p4),
-            log: Some(self.level().into()),
+            log: Some(self.level()),
             take_over: true,
             ..Options::default()
         };
@@ -361,11 +361,15 @@ impl SimpleSwitchCli {
         Ok(captures.collect())
     }
 
-    /// The level of the log: without an option, what an operator should know.
-    fn level(&self) -> &str {
+    /// The level of the log: without an option, what an operator should know. The frames of HTTP/2
+    /// are not of the switch.
+    fn level(&self) -> String {
         let wants_log = self.log_console || self.log_file.is_some();
         let level = if wants_log { "debug" } else { "info" };
-        self.log_level.as_deref().unwrap_or(level)
+        match self.log_level.as_deref().unwrap_or(level) {
+            level @ ("debug" | "trace") => format!("{level},h2=info"),
+            level => level.into(),
+        }
     }
 }
 
@@ -459,7 +463,7 @@ mod tests {
         let (config, warnings) = read(line).expect("it is right");
         assert_eq!(
             (config.name.as_str(), config.log.as_str()),
-            ("bmv2-0", "debug")
+            ("bmv2-0", "debug,h2=info")
         );
         let p4 = config.p4.expect("it has a program");
         assert_eq!(p4.program(), Some(Path::new(JSON)));
