@@ -247,6 +247,22 @@ enum bofuss_status bofuss_read_packet_in(const struct bofuss_codec *codec,
                                          size_t length,
                                          struct bofuss_packet_in *packet_in);
 
+// Writes a PACKET_IN of OpenFlow 1.2 or later again, with a match that also has the fields of the
+// headers in its data, as far as its version has them: a controller's program then finds them as
+// those of an entry. BOFUSS_STATUS_NONE for another message, or an earlier version.
+//
+// # Safety
+//
+// `codec` is NULL, or a codec that was not freed and that no other thread uses; `message_length`
+// bytes may be read at `message`; `capacity` bytes may be written at `out` unless it is NULL;
+// `length` is NULL, or may be written.
+enum bofuss_status bofuss_packet_in_with_headers(const struct bofuss_codec *codec,
+                                                 const uint8_t *message,
+                                                 size_t message_length,
+                                                 uint8_t *out,
+                                                 size_t capacity,
+                                                 size_t *length);
+
 // Opens a connection of a controller, or of a tool (`is_controller` 0), and stores its number. The
 // switch sends its HELLO. With tools alone, the switch goes on as without a controller. Numbers
 // are never used again.

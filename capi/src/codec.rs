@@ -5,7 +5,10 @@ use std::ffi::{c_char, CString};
 use std::sync::Arc;
 
 use bofuss_oflib::field::IN_PORT;
+use bofuss_oflib::matching::Match;
+use bofuss_oflib::message::PacketIn;
 use bofuss_oflib::{Catalogue, Codec as Wire, Framer, Message, Version};
+use bofuss_packet::{Key, Layout};
 
 use crate::{bytes_at, c_text, copy_out, guarded, store, text_at, Done, Status, CATALOGUE};
 
@@ -104,13 +107,13 @@ impl CodecHandle {
         status
     }
 
-    /// Reads one whole message, in the version of its header.
-    fn read(&self, bytes: &[u8]) -> Result<Message, Status> {
+    /// Reads one whole message and its transaction id, in the version of its header.
+    fn read(&self, bytes: &[u8]) -> Result<(u32, Message), Status> {
         let number = bytes.first().copied().unwrap_or(0);
         let version = Version::of_number(number).unwrap_or(Version::NEWEST);
         let read = Wire::new(version, self.catalogue.clone()).decode(bytes);
         match read {
-            Ok((_, message)) => Ok(message),
+            Ok(read) => Ok(read),
             Err(error) => Err(self.fail(Status::BadMessage, &error.to_string())),
         }
     }
@@ -164,7 +167,7 @@ pub unsafe extern "C" fn bofuss_message_text(
     CodecHandle::call(codec, |this| {
         // SAFETY: the caller vouches for the bytes.
         let bytes = unsafe { bytes_at(message, message_length) }?;
-        let message = this.read(bytes)?;
+        let (_, message) = this.read(bytes)?;
         let text = if as_json == 0 {
             message.to_string()
         } else {
@@ -233,7 +236,7 @@ pub unsafe extern "C" fn bofuss_read_packet_in(
     CodecHandle::call(codec, |this| {
         // SAFETY: the caller vouches for the bytes.
         let bytes = unsafe { bytes_at(message, length) }?;
-        let Message::PacketIn(read) = this.read(bytes)? else {
+        let (_, Message::PacketIn(read)) = this.read(bytes)? else {
             return Err(Status::None);
         };
         let in_port = read.fields.get(IN_PORT).map_or(0, |field| field.number());
@@ -252,4 +255,58 @@ pub unsafe extern "C" fn bofuss_read_packet_in(
         // SAFETY: the caller vouches for the place.
         unsafe { store(packet_in, made) }
     })
+}
+
+/// Writes a PACKET_IN of OpenFlow 1.2 or later again, with a match that also has the fields of the
+/// headers in its data, as far as its version has them: a controller's program then finds them as
+/// those of an entry. BOFUSS_STATUS_NONE for another message, or an earlier version.
+///
+/// # Safety
+///
+/// `codec` is NULL, or a codec that was not freed and that no other thread uses; `message_length`
+/// bytes may be read at `message`; `capacity` bytes may be written at `out` unless it is NULL;
+/// `length` is NULL, or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_packet_in_with_headers(
+    codec: *const CodecHandle,
+    message: *const u8,
+    message_length: usize,
+    out: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    // SAFETY: the caller vouches for the codec.
+    let codec = unsafe { codec.as_ref() };
+    CodecHandle::call(codec, |this| {
+        // SAFETY: the caller vouches for the bytes.
+        let bytes = unsafe { bytes_at(message, message_length) }?;
+        let (xid, read) = this.read(bytes)?;
+        let number = bytes.first().copied().and_then(Version::of_number);
+        let version = number.filter(|version| *version >= Version::V1_2);
+        let (Message::PacketIn(mut packet_in), Some(version)) = (read, version) else {
+            return Err(Status::None);
+        };
+        packet_in.fields = this.with_headers(&packet_in, version);
+        let wire = Wire::new(version, this.catalogue.clone());
+        let mut bytes = Vec::new();
+        wire.encode(xid, &Message::PacketIn(packet_in), &mut bytes)
+            .map_err(|error| this.fail(Status::BadMessage, &error.to_string()))?;
+        // SAFETY: the caller vouches for the buffer.
+        unsafe { copy_out(&bytes, &[], out, capacity, length) }
+    })
+}
+
+impl CodecHandle {
+    /// The fields of a packet-in's match, and those of the headers in its data that a version has.
+    fn with_headers(&self, packet_in: &PacketIn, version: Version) -> Match {
+        let mut key = Key::EMPTY;
+        bofuss_packet::parse(&packet_in.data.0, &mut key, &mut { Layout::EMPTY });
+        for one in packet_in.fields.fields() {
+            key.set(one.field, one.number());
+        }
+        let all = key.to_match(&self.catalogue);
+        let known = all.fields().iter();
+        let known = known.filter(|one| one.field.versions.has(version)).cloned();
+        Match::again(known.collect())
+    }
 }

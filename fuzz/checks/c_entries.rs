@@ -9,7 +9,8 @@ use std::ptr::{null, null_mut};
 
 use bofuss::codec::{
     bofuss_codec_free, bofuss_codec_new, bofuss_command, bofuss_message_length,
-    bofuss_message_text, bofuss_read_packet_in, CodecHandle, PacketInFields,
+    bofuss_message_text, bofuss_packet_in_with_headers, bofuss_read_packet_in, CodecHandle,
+    PacketInFields,
 };
 use bofuss::connection::{bofuss_connect, bofuss_disconnect, bofuss_feed, bofuss_set_held_bytes};
 use bofuss::port::{
@@ -269,6 +270,18 @@ unsafe fn ask(
         assert_ne!(bofuss_next_tick(switch, &mut at), Status::Internal);
         assert_ne!(
             bofuss_message_length(bytes, length, &mut size),
+            Status::Internal
+        );
+        let mut out = [0; OUT_BYTES];
+        assert_ne!(
+            bofuss_packet_in_with_headers(
+                codec,
+                bytes,
+                length,
+                out.as_mut_ptr(),
+                out.len(),
+                &mut size
+            ),
             Status::Internal
         );
         bofuss_read_packet_in(codec, bytes, length, fields.as_mut_ptr())
