@@ -22,7 +22,9 @@ fn bytes(hex: &str) -> Vec<u8> {
     let digits: String = hex.split_whitespace().collect();
     let pairs = digits.as_bytes().chunks(2);
     pairs
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .map(|pair| {
+            u8::from_str_radix(std::str::from_utf8(pair).expect("it is ASCII"), 16).expect("digits")
+        })
         .collect()
 }
 
@@ -37,14 +39,14 @@ fn packet_in(version: Version, data: &[u8]) -> Vec<u8> {
         FieldMatch::exact(TUNNEL_ID, 7),
     ];
     let message = PacketIn {
-        fields: Match::new(&fields).unwrap(),
+        fields: Match::new(&fields).expect("no field needs another"),
         data: Bytes(data.into()),
         ..PacketIn::default()
     };
     let mut bytes = Vec::new();
     let wire = codec(version);
     wire.encode(77, &Message::PacketIn(message), &mut bytes)
-        .unwrap();
+        .expect("every version has it");
     bytes
 }
 
@@ -75,7 +77,7 @@ fn with_headers(message: &[u8]) -> Result<Vec<u8>, Status> {
 }
 
 fn fields(version: Version, message: &[u8]) -> impl Fn(&Field) -> Option<u128> {
-    let (xid, Message::PacketIn(read)) = codec(version).decode(message).unwrap() else {
+    let (xid, Message::PacketIn(read)) = codec(version).decode(message).expect("a message") else {
         panic!("another message");
     };
     assert_eq!(xid, 77);

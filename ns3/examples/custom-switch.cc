@@ -15,9 +15,11 @@ static uint32_t g_refused = 0;
 
 class Full : public OFSwitch13LearningController
 {
-    void HandleError(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t) override
+    ofl_err HandleError(struct ofl_msg_error* msg, Ptr<const RemoteSwitch>, uint32_t) override
     {
-        g_refused++;
+        g_refused += msg->type == OFPET_FLOW_MOD_FAILED;
+        ofl_msg_free(&msg->header, nullptr);
+        return 0;
     }
 };
 

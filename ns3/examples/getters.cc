@@ -22,18 +22,20 @@ class Holder : public OFSwitch13Controller
         SendEchoRequest(swtch, 64);
     }
 
-    void HandlePacketIn(const bofuss_packet_in& message,
-                        Ptr<const RemoteSwitch> swtch,
-                        uint32_t) override
+    ofl_err HandlePacketIn(struct ofl_msg_packet_in* msg,
+                           Ptr<const RemoteSwitch> swtch,
+                           uint32_t) override
     {
         packetIns++;
-        held += message.buffer_id != 0xffffffff;
+        held += msg->buffer_id != NO_BUFFER;
         if (packetIns == 2)
         {
             DpctlExecute(swtch,
                          "flow-mod cmd=add,table=1,prio=9,buffer=" +
-                             std::to_string(message.buffer_id) + " in_port=1 apply:output=2");
+                             std::to_string(msg->buffer_id) + " in_port=1 apply:output=2");
         }
+        ofl_msg_free(&msg->header, nullptr);
+        return 0;
     }
 };
 

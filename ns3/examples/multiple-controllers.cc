@@ -14,9 +14,15 @@ class Asking : public OFSwitch13Controller
         DpctlExecute(swtch, "stats-flow");
     }
 
-    void HandleMultipartReply(const OFMessage& message, Ptr<const RemoteSwitch>, uint32_t) override
+    ofl_err HandleMultipartReply(struct ofl_msg_multipart_reply_header* msg,
+                                 Ptr<const RemoteSwitch>,
+                                 uint32_t) override
     {
-        description = ToText(message);
+        char* text = ofl_msg_to_string(&msg->header, nullptr);
+        description = text;
+        free(text);
+        ofl_msg_free(&msg->header, nullptr);
+        return 0;
     }
 };
 

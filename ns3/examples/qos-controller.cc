@@ -98,22 +98,37 @@ class QosController : public OFSwitch13Controller
         }
     }
 
-    void HandlePacketIn(const bofuss_packet_in& message,
-                        Ptr<const RemoteSwitch> swtch,
-                        uint32_t) override
+    ofl_err HandlePacketIn(struct ofl_msg_packet_in* msg,
+                           Ptr<const RemoteSwitch> swtch,
+                           uint32_t) override
     {
-        const uint8_t* data = message.data;
-        if (message.data_length >= 42 && data[12] == 8 && data[13] == 6)
+        if (Find(msg, OXM_OF_ARP_OP))
         {
-            AnswerArp(data, message.in_port, swtch);
+            AnswerArp(msg->data, Get<uint32_t>(msg, OXM_OF_IN_PORT), swtch);
         }
-        else if (message.data_length >= 54)
+        else if (Find(msg, OXM_OF_TCP_SRC))
         {
-            Admit(data, message, swtch);
+            Admit(msg, swtch);
         }
+        ofl_msg_free(&msg->header, nullptr);
+        return 0;
     }
 
   private:
+    static ofl_match_tlv* Find(struct ofl_msg_packet_in* msg, uint32_t field)
+    {
+        return oxm_match_lookup(field, reinterpret_cast<ofl_match*>(msg->match));
+    }
+
+    // The value of a field that the packet has.
+    template <class T>
+    static T Get(struct ofl_msg_packet_in* msg, uint32_t field)
+    {
+        T value;
+        memcpy(&value, Find(msg, field)->value, sizeof(value));
+        return value;
+    }
+
     static std::string Hex(const std::vector<uint8_t>& bytes)
     {
         std::ostringstream text;
@@ -142,12 +157,10 @@ class QosController : public OFSwitch13Controller
     }
 
     // Sends a new connection to the server whose turn it is.
-    void Admit(const uint8_t* data,
-               const bofuss_packet_in& message,
-               Ptr<const RemoteSwitch> swtch)
+    void Admit(struct ofl_msg_packet_in* msg, Ptr<const RemoteSwitch> swtch)
     {
-        Ipv4Address client = Ipv4Address::Deserialize(data + 26);
-        uint16_t port = data[34] << 8 | data[35];
+        Ipv4Address client = Ipv4Address::Deserialize(Find(msg, OXM_OF_IPV4_SRC)->value);
+        uint16_t port = Get<uint16_t>(msg, OXM_OF_TCP_SRC);
         std::ostringstream key;
         key << client << ":" << port;
         if (m_connections.emplace(key.str(), m_connections.size()).second)
@@ -178,10 +191,18 @@ class QosController : public OFSwitch13Controller
                  << ",set_field=ip_src:" << m_ip << ",group=1";
             DpctlExecute(swtch, back.str());
         }
-        std::vector<uint8_t> packet(data, data + message.data_length);
-        std::ostringstream out;
-        out << "packet-out " << message.in_port << " output:table " << Hex(packet);
-        DpctlExecute(swtch, out.str());
+        // The packet takes the way of the new entry.
+        ofl_action_output table{{OFPAT_OUTPUT, 0}, OFPP_TABLE, 0};
+        ofl_action_header* action = &table.header;
+        ofl_msg_packet_out out{};
+        out.header.type = OFPT_PACKET_OUT;
+        out.buffer_id = msg->buffer_id;
+        out.in_port = Get<uint32_t>(msg, OXM_OF_IN_PORT);
+        out.actions_num = 1;
+        out.actions = &action;
+        out.data_length = msg->buffer_id == NO_BUFFER ? msg->data_length : 0;
+        out.data = msg->data;
+        SendToSwitch(swtch, &out.header);
     }
 
     bool m_meter{false};

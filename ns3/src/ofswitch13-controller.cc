@@ -1,7 +1,8 @@
-// Controllers: connections of switches, and messages as bytes.
+// Controllers: connections of switches, and messages to and from them.
 #include "ns3/ofswitch13-controller.h"
 
 #include <algorithm>
+#include <regex>
 
 #include "ns3/inet-socket-address.h"
 #include "ns3/log.h"
@@ -20,6 +21,24 @@ namespace
 const uint8_t OPENFLOW_1_3 = 4;
 // Bytes of a packet and of a command of packet-out, at most.
 const size_t COMMAND_BYTES = 1 << 18;
+
+// An output with the bytes of the headers of TCP over IPv6 with a VLAN tag, and some more.
+const char HEADERS[] = "$1:80";
+
+// A command in which each output to the controller has a length. Choice: as handlers find the
+// headers of a packet in its match, some of its bytes come with it. What follows an address of IPv4
+// is left out, as BOFUSS's dpctl does not read it: the QoS controller of OFSwitch13 lacks a comma.
+std::string
+Prepared(const std::string& text)
+{
+    static const std::regex OUTPUT("(output=(ctrl|controller))(?=[, ]|$)");
+    static const std::regex ADDRESS("(=([0-9]+\\.){3}[0-9]+)[a-z_]+=[^, ]*");
+    if (std::regex_search(text, ADDRESS))
+    {
+        NS_LOG_WARN(text << ": a comma is missing behind an address, what follows it is left out");
+    }
+    return std::regex_replace(std::regex_replace(text, ADDRESS, "$1"), OUTPUT, HEADERS);
+}
 
 OFMessage
 Message(uint8_t type, uint32_t xid, const std::vector<uint8_t>& body = {})
@@ -91,7 +110,15 @@ OFSwitch13Controller::~OFSwitch13Controller()
 void
 OFSwitch13Controller::DoDispose()
 {
-    StopApplication();
+    // A node that is disposed of sends nothing more, so sockets are not closed.
+    auto nothing = MakeNullCallback<void, Ptr<Socket>>();
+    for (const Ptr<RemoteSwitch>& swtch : m_switches)
+    {
+        swtch->m_handler->GetSocket()->SetCloseCallbacks(nothing, nothing);
+        swtch->m_handler->Dispose();
+    }
+    m_switches.clear();
+    m_server = nullptr;
     Application::DoDispose();
 }
 
@@ -138,8 +165,8 @@ OFSwitch13Controller::Accepted(Ptr<Socket> socket, const Address& from)
     m_switches.push_back(swtch);
     socket->SetCloseCallbacks(MakeCallback(&OFSwitch13Controller::Closed, this),
                               MakeCallback(&OFSwitch13Controller::Closed, this));
-    SendToSwitch(swtch, Message(OF_HELLO, GetNextXid()));
-    SendToSwitch(swtch, Message(OF_FEATURES_REQUEST, GetNextXid()));
+    SendToSwitch(swtch, Message(OFPT_HELLO, GetNextXid()));
+    SendToSwitch(swtch, Message(OFPT_FEATURES_REQUEST, GetNextXid()));
 }
 
 Ptr<OFSwitch13Controller::RemoteSwitch>
@@ -187,91 +214,108 @@ void
 OFSwitch13Controller::Receive(Ptr<Packet> packet, Address from)
 {
     Ptr<RemoteSwitch> swtch = Find(from);
-    if (swtch)
+    if (!swtch)
     {
-        OFMessage message(packet->GetSize());
-        packet->CopyData(message.data(), message.size());
-        Handle(swtch, message);
+        return;
+    }
+    OFMessage message(packet->GetSize());
+    packet->CopyData(message.data(), message.size());
+    ofl_msg_header* msg = nullptr;
+    uint32_t xid = 0;
+    if (ofl_msg_unpack(message.data(), message.size(), &msg, &xid, nullptr))
+    {
+        NS_LOG_INFO("a message of type " << +message[1] << " has no handler");
+        return;
+    }
+    if (g_log.IsEnabled(LOG_DEBUG))
+    {
+        char* text = ofl_msg_to_string(msg, nullptr);
+        NS_LOG_DEBUG(text);
+        std::free(text);
+    }
+    Handle(swtch, msg, xid);
+}
+
+void
+OFSwitch13Controller::Handle(Ptr<RemoteSwitch> swtch, ofl_msg_header* msg, uint32_t xid)
+{
+    switch (msg->type)
+    {
+    case OFPT_ECHO_REQUEST:
+        msg->type = OFPT_ECHO_REPLY;
+        SendToSwitch(swtch, msg, xid);
+        ofl_msg_free(msg, nullptr);
+        break;
+    case OFPT_FEATURES_REPLY: {
+        ofl_msg_features_reply reply = *reinterpret_cast<ofl_msg_features_reply*>(msg);
+        ofl_msg_free(msg, nullptr);
+        HandleFeatures(swtch, reply);
+        break;
+    }
+    default:
+        // A handler that succeeds has freed the message.
+        if (Dispatch(swtch, msg, xid))
+        {
+            ofl_msg_free(msg, nullptr);
+        }
+        break;
     }
 }
 
 void
-OFSwitch13Controller::Handle(Ptr<RemoteSwitch> swtch, const OFMessage& message)
+OFSwitch13Controller::HandleFeatures(Ptr<RemoteSwitch> swtch, const ofl_msg_features_reply& reply)
 {
-    uint32_t xid = OFNumber(message, 4, 4);
-    Ptr<const RemoteSwitch> from = swtch;
-    NS_LOG_DEBUG(ToText(message));
-    switch (message[1])
+    if (swtch->m_ready)
     {
-    case OF_ECHO_REQUEST:
-        SendToSwitch(from, Message(OF_ECHO_REPLY, xid, {message.begin() + OF_HEADER_BYTES, message.end()}));
-        break;
-    case OF_FEATURES_REPLY: {
-        if (swtch->m_ready || message.size() < OF_HEADER_BYTES + 8)
-        {
-            break;
-        }
-        swtch->m_dpId = OFNumber(message, OF_HEADER_BYTES, 8);
-        swtch->m_ready = true;
-        NS_LOG_INFO("switch " << swtch->m_dpId << " is here");
-        HandshakeSuccessful(from);
-        auto [first, last] = m_waiting.equal_range(swtch->m_dpId);
-        for (auto waiting = first; waiting != last; ++waiting)
-        {
-            DpctlExecute(from, waiting->second);
-        }
-        m_waiting.erase(first, last);
-        break;
+        return;
     }
-    case OF_PACKET_IN: {
-        bofuss_packet_in packetIn;
-        if (bofuss_read_packet_in(m_codec, message.data(), message.size(), &packetIn) ==
-            BOFUSS_STATUS_OK)
-        {
-            HandlePacketIn(packetIn, from, xid);
-        }
-        break;
+    swtch->m_dpId = reply.datapath_id;
+    swtch->m_ready = true;
+    NS_LOG_INFO("switch " << swtch->m_dpId << " is here");
+    HandshakeSuccessful(swtch);
+    auto [first, last] = m_waiting.equal_range(swtch->m_dpId);
+    for (auto waiting = first; waiting != last; ++waiting)
+    {
+        DpctlExecute(swtch, waiting->second);
     }
-    case OF_ERROR:
-        HandleError(message, from, xid);
-        break;
-    case OF_FLOW_REMOVED:
-        HandleFlowRemoved(message, from, xid);
-        break;
-    case OF_PORT_STATUS:
-        HandlePortStatus(message, from, xid);
-        break;
-    case OF_GET_CONFIG_REPLY:
-        HandleGetConfigReply(message, from, xid);
-        break;
-    case OF_MULTIPART_REPLY:
-        HandleMultipartReply(message, from, xid);
-        break;
-    case OF_BARRIER_REPLY:
-        HandleBarrierReply(message, from, xid);
-        break;
-    case OF_QUEUE_GET_CONFIG_REPLY:
-        HandleQueueGetConfigReply(message, from, xid);
-        break;
-    case OF_ROLE_REPLY:
-        HandleRoleReply(message, from, xid);
-        break;
-    case OF_GET_ASYNC_REPLY:
-        HandleAsyncReply(message, from, xid);
-        break;
-    default:
-        break;
-    }
+    m_waiting.erase(first, last);
 }
 
-std::string
-OFSwitch13Controller::ToText(const OFMessage& message) const
+ofl_err
+OFSwitch13Controller::Dispatch(Ptr<const RemoteSwitch> swtch, ofl_msg_header* msg, uint32_t xid)
 {
-    std::vector<char> text(1 << 20);
-    size_t length = 0;
-    bofuss_status status = bofuss_message_text(
-        m_codec, message.data(), message.size(), 0, text.data(), text.size(), &length);
-    return status == BOFUSS_STATUS_OK ? std::string(text.data(), length) : std::string();
+    switch (msg->type)
+    {
+    case OFPT_PACKET_IN:
+        return HandlePacketIn(reinterpret_cast<ofl_msg_packet_in*>(msg), swtch, xid);
+    case OFPT_ERROR:
+        return HandleError(reinterpret_cast<ofl_msg_error*>(msg), swtch, xid);
+    case OFPT_FLOW_REMOVED:
+        return HandleFlowRemoved(reinterpret_cast<ofl_msg_flow_removed*>(msg), swtch, xid);
+    case OFPT_PORT_STATUS:
+        return HandlePortStatus(reinterpret_cast<ofl_msg_port_status*>(msg), swtch, xid);
+    case OFPT_GET_CONFIG_REPLY:
+        return HandleGetConfigReply(reinterpret_cast<ofl_msg_get_config_reply*>(msg), swtch, xid);
+    case OFPT_MULTIPART_REPLY:
+        return HandleMultipartReply(reinterpret_cast<ofl_msg_multipart_reply_header*>(msg),
+                                    swtch,
+                                    xid);
+    case OFPT_BARRIER_REPLY:
+        return HandleBarrierReply(msg, swtch, xid);
+    case OFPT_QUEUE_GET_CONFIG_REPLY:
+        return HandleQueueGetConfigReply(reinterpret_cast<ofl_msg_queue_get_config_reply*>(msg),
+                                         swtch,
+                                         xid);
+    case OFPT_ROLE_REPLY:
+        return HandleRoleReply(reinterpret_cast<ofl_msg_role_request*>(msg), swtch, xid);
+    case OFPT_GET_ASYNC_REPLY:
+        return HandleAsyncReply(reinterpret_cast<ofl_msg_async_config*>(msg), swtch, xid);
+    case OFPT_ECHO_REPLY:
+        return HandleEchoReply(reinterpret_cast<ofl_msg_echo*>(msg), swtch, xid);
+    default:
+        ofl_msg_free(msg, nullptr);
+        return 0;
+    }
 }
 
 int
@@ -292,8 +336,9 @@ OFSwitch13Controller::DpctlExecute(Ptr<const RemoteSwitch> swtch, const std::str
     NS_LOG_INFO("to switch " << swtch->m_dpId << ": " << text);
     OFMessage bytes(COMMAND_BYTES);
     size_t length = 0;
+    std::string line = Prepared(text);
     bofuss_status status = bofuss_command(
-        m_codec, OPENFLOW_1_3, GetNextXid(), text.c_str(), bytes.data(), bytes.size(), &length);
+        m_codec, OPENFLOW_1_3, GetNextXid(), line.c_str(), bytes.data(), bytes.size(), &length);
     if (status != BOFUSS_STATUS_OK)
     {
         NS_LOG_ERROR(text << ": " << bofuss_codec_error(m_codec));
@@ -320,13 +365,28 @@ void
 OFSwitch13Controller::SendEchoRequest(Ptr<const RemoteSwitch> swtch, size_t payloadSize)
 {
     std::vector<uint8_t> payload(payloadSize);
-    SendToSwitch(swtch, Message(OF_ECHO_REQUEST, GetNextXid(), payload));
+    SendToSwitch(swtch, Message(OFPT_ECHO_REQUEST, GetNextXid(), payload));
 }
 
 void
 OFSwitch13Controller::SendBarrierRequest(Ptr<const RemoteSwitch> swtch)
 {
-    SendToSwitch(swtch, Message(OF_BARRIER_REQUEST, GetNextXid()));
+    SendToSwitch(swtch, Message(OFPT_BARRIER_REQUEST, GetNextXid()));
+}
+
+int
+OFSwitch13Controller::SendToSwitch(Ptr<const RemoteSwitch> swtch, ofl_msg_header* msg, uint32_t xid)
+{
+    uint8_t* bytes = nullptr;
+    size_t length = 0;
+    if (ofl_msg_pack(msg, xid ? xid : GetNextXid(), &bytes, &length, nullptr))
+    {
+        NS_LOG_ERROR("a message of type " << msg->type << " that OpenFlow does not have");
+        return -1;
+    }
+    SendToSwitch(swtch, OFMessage(bytes, bytes + length));
+    std::free(bytes);
+    return 0;
 }
 
 void
@@ -343,55 +403,92 @@ OFSwitch13Controller::HandshakeSuccessful(Ptr<const RemoteSwitch>)
 {
 }
 
-void
-OFSwitch13Controller::HandlePacketIn(const bofuss_packet_in&, Ptr<const RemoteSwitch>, uint32_t)
+ofl_err
+OFSwitch13Controller::HandlePacketIn(ofl_msg_packet_in* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
 }
 
-void
-OFSwitch13Controller::HandleError(const OFMessage& message, Ptr<const RemoteSwitch> swtch, uint32_t)
+ofl_err
+OFSwitch13Controller::HandleError(ofl_msg_error* msg, Ptr<const RemoteSwitch> swtch, uint32_t)
 {
-    NS_LOG_ERROR("switch " << swtch->GetDpId() << ": " << ToText(message));
+    char* text = ofl_msg_to_string(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    NS_LOG_ERROR("switch " << swtch->GetDpId() << ": " << text);
+    std::free(text);
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
 }
 
-void
-OFSwitch13Controller::HandleFlowRemoved(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
+ofl_err
+OFSwitch13Controller::HandleFlowRemoved(ofl_msg_flow_removed* msg,
+                                        Ptr<const RemoteSwitch>,
+                                        uint32_t)
 {
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
 }
 
-void
-OFSwitch13Controller::HandlePortStatus(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
+ofl_err
+OFSwitch13Controller::HandlePortStatus(ofl_msg_port_status* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
 }
 
-void
-OFSwitch13Controller::HandleGetConfigReply(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
+ofl_err
+OFSwitch13Controller::HandleGetConfigReply(ofl_msg_get_config_reply* msg,
+                                           Ptr<const RemoteSwitch>,
+                                           uint32_t)
 {
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
 }
 
-void
-OFSwitch13Controller::HandleMultipartReply(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
+ofl_err
+OFSwitch13Controller::HandleMultipartReply(ofl_msg_multipart_reply_header* msg,
+                                           Ptr<const RemoteSwitch>,
+                                           uint32_t)
 {
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
 }
 
-void
-OFSwitch13Controller::HandleBarrierReply(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
+ofl_err
+OFSwitch13Controller::HandleBarrierReply(ofl_msg_header* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
+    ofl_msg_free(msg, nullptr);
+    return 0;
 }
 
-void
-OFSwitch13Controller::HandleQueueGetConfigReply(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
+ofl_err
+OFSwitch13Controller::HandleQueueGetConfigReply(ofl_msg_queue_get_config_reply* msg,
+                                                Ptr<const RemoteSwitch>,
+                                                uint32_t)
 {
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
 }
 
-void
-OFSwitch13Controller::HandleRoleReply(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
+ofl_err
+OFSwitch13Controller::HandleRoleReply(ofl_msg_role_request* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
 }
 
-void
-OFSwitch13Controller::HandleAsyncReply(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
+ofl_err
+OFSwitch13Controller::HandleAsyncReply(ofl_msg_async_config* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
+}
+
+ofl_err
+OFSwitch13Controller::HandleEchoReply(ofl_msg_echo* msg, Ptr<const RemoteSwitch>, uint32_t)
+{
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
 }
 
 } // namespace ns3

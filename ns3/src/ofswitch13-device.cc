@@ -28,8 +28,6 @@ namespace
 const uint32_t READ_BYTES = 16384;
 // The switch holds a packet for this time.
 const Time HOLD = Seconds(5);
-// The id of a packet that is not held. Spec: OpenFlow 1.3.5 section A.2.
-const uint32_t NO_BUFFER = 0xffffffff;
 
 // A part of a size, from 0; 0 of nothing.
 double
@@ -391,7 +389,7 @@ OFSwitch13Device::GetPacketInCounter() const
     uint64_t sum = 0;
     for (const Channel& channel : m_channels)
     {
-        sum += channel.toController.Get(OF_PACKET_IN);
+        sum += channel.toController.Get(OFPT_PACKET_IN);
     }
     return sum;
 }
@@ -410,25 +408,25 @@ OFSwitch13Device::CountFromControllers(uint8_t type) const
 uint64_t
 OFSwitch13Device::GetPacketOutCounter() const
 {
-    return CountFromControllers(OF_PACKET_OUT);
+    return CountFromControllers(OFPT_PACKET_OUT);
 }
 
 uint64_t
 OFSwitch13Device::GetFlowModCounter() const
 {
-    return CountFromControllers(OF_FLOW_MOD);
+    return CountFromControllers(OFPT_FLOW_MOD);
 }
 
 uint64_t
 OFSwitch13Device::GetGroupModCounter() const
 {
-    return CountFromControllers(OF_GROUP_MOD);
+    return CountFromControllers(OFPT_GROUP_MOD);
 }
 
 uint64_t
 OFSwitch13Device::GetMeterModCounter() const
 {
-    return CountFromControllers(OF_METER_MOD);
+    return CountFromControllers(OFPT_METER_MOD);
 }
 
 bofuss_usage
@@ -778,11 +776,11 @@ void
 OFSwitch13Device::SeeToController(Channel& channel, const OFMessage& head) const
 {
     // Where the fields are. Spec: OpenFlow 1.3.5 sections 7.3.1 and 7.4.1.
-    if (head[1] == OF_FEATURES_REPLY && head.size() >= 20)
+    if (head[1] == OFPT_FEATURES_REPLY && head.size() >= 20)
     {
         channel.maxHeld = OFNumber(head, 16, 4);
     }
-    if (head[1] == OF_PACKET_IN && head.size() >= 12 && OFNumber(head, 8, 4) != NO_BUFFER)
+    if (head[1] == OFPT_PACKET_IN && head.size() >= 12 && OFNumber(head, 8, 4) != NO_BUFFER)
     {
         Time now = Simulator::Now();
         for (auto it = channel.held.begin(); it != channel.held.end();)
@@ -797,8 +795,8 @@ void
 OFSwitch13Device::SeeFromController(Channel& channel, const OFMessage& head) const
 {
     // Where the buffer id is. Spec: OpenFlow 1.3.5 sections 7.3.4.1 and 7.3.7.
-    size_t at = head[1] == OF_FLOW_MOD ? 32 : 8;
-    if ((head[1] == OF_FLOW_MOD || head[1] == OF_PACKET_OUT) && head.size() >= at + 4)
+    size_t at = head[1] == OFPT_FLOW_MOD ? 32 : 8;
+    if ((head[1] == OFPT_FLOW_MOD || head[1] == OFPT_PACKET_OUT) && head.size() >= at + 4)
     {
         channel.held.erase(OFNumber(head, at, 4));
     }

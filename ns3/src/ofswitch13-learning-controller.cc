@@ -28,47 +28,53 @@ OFSwitch13LearningController::HandshakeSuccessful(Ptr<const RemoteSwitch> swtch)
     DpctlExecute(swtch, "flow-mod cmd=add,table=0,prio=0 apply:output=ctrl:65535");
 }
 
-void
-OFSwitch13LearningController::HandlePacketIn(const bofuss_packet_in& message,
+ofl_err
+OFSwitch13LearningController::HandlePacketIn(ofl_msg_packet_in* msg,
                                              Ptr<const RemoteSwitch> swtch,
-                                             uint32_t)
+                                             uint32_t xid)
 {
-    if (message.data_length < 12)
+    auto* match = reinterpret_cast<ofl_match*>(msg->match);
+    ofl_match_tlv* inPort = oxm_match_lookup(OXM_OF_IN_PORT, match);
+    ofl_match_tlv* source = oxm_match_lookup(OXM_OF_ETH_SRC, match);
+    ofl_match_tlv* destination = oxm_match_lookup(OXM_OF_ETH_DST, match);
+    if (!inPort || !source || !destination)
     {
-        return;
+        return ofl_error(OFPET_BAD_REQUEST, OFPBRC_BAD_PACKET);
     }
+    uint32_t port = 0;
+    std::memcpy(&port, inPort->value, sizeof(port));
     Mac48Address to;
     Mac48Address from;
-    to.CopyFrom(message.data);
-    from.CopyFrom(message.data + 6);
+    to.CopyFrom(destination->value);
+    from.CopyFrom(source->value);
     std::map<Mac48Address, uint32_t>& learned = m_learned[swtch->GetDpId()];
-    learned[from] = message.in_port;
-    NS_LOG_DEBUG("switch " << swtch->GetDpId() << ": " << from << " is at port "
-                           << message.in_port);
+    learned[from] = port;
+    NS_LOG_DEBUG("switch " << swtch->GetDpId() << ": " << from << " is at port " << port);
     auto known = learned.find(to);
-    std::ostringstream out;
-    if (known == learned.end() || to.IsGroup())
+    ofl_action_output output{{OFPAT_OUTPUT, 0}, OFPP_FLOOD, 0};
+    if (known != learned.end() && !to.IsGroup())
     {
-        out << "flood";
-    }
-    else
-    {
-        out << "output:" << known->second;
+        output.port = known->second;
         std::ostringstream flow;
-        flow << "flow-mod cmd=add,table=0,prio=100,idle=60,flags=0x1 in_port=" << message.in_port
+        flow << "flow-mod cmd=add,table=0,prio=100,idle=60,flags=0x1 in_port=" << port
              << ",eth_src=" << from << ",eth_dst=" << to << " apply:output=" << known->second;
         DpctlExecute(swtch, flow.str());
     }
-    static const char DIGITS[] = "0123456789abcdef";
-    std::string packet;
-    for (size_t i = 0; i < message.data_length; i++)
+    ofl_action_header* action = &output.header;
+    ofl_msg_packet_out out{};
+    out.header.type = OFPT_PACKET_OUT;
+    out.buffer_id = msg->buffer_id;
+    out.in_port = port;
+    out.actions_num = 1;
+    out.actions = &action;
+    if (msg->buffer_id == NO_BUFFER)
     {
-        packet += DIGITS[message.data[i] >> 4];
-        packet += DIGITS[message.data[i] & 15];
+        out.data_length = msg->data_length;
+        out.data = msg->data;
     }
-    std::ostringstream command;
-    command << "packet-out " << message.in_port << " " << out.str() << " " << packet;
-    DpctlExecute(swtch, command.str());
+    SendToSwitch(swtch, &out.header, xid);
+    ofl_msg_free(&msg->header, nullptr);
+    return 0;
 }
 
 } // namespace ns3

@@ -21,6 +21,7 @@ mod fuzz;
 mod licenses;
 mod modules;
 mod mutants;
+mod ns3_names;
 mod package;
 mod patch;
 mod python;
@@ -45,7 +46,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   cost [GUIDE]      tries the tutorials' patches, and compares them with their bars
   cost --check      check, on a copy of the tree that has all of these patches
   mutants [WORD]    plants faults one at a time, which tests have to notice
-  reference         writes docs/reference from the catalogues
+  reference         writes docs/reference and names for ns-3 from the catalogues
   docs              the site of the documentation, into target/site
   dist [--debug]    packages of the programs, into target/dist; with --debug those for this
                     machine, not optimised, for tests, into target/dist-debug

@@ -1,5 +1,5 @@
-//! `cargo xtask reference`: writes the pages of `docs/reference` from the catalogues, and the
-//! diagram of the rooms.
+//! `cargo xtask reference`: writes the pages of `docs/reference` from the catalogues, the header of
+//! names for ns-3, and the diagram of the rooms.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -15,6 +15,7 @@ use bofuss_oflib::message::{ErrorMsg, MESSAGES};
 use bofuss_oflib::{Catalogue, Codec, ErrorCode, Field, HEADER_BYTES, Message, Version};
 
 use crate::evidence::{CITED, Tests, section};
+use crate::ns3_names;
 use crate::rooms::{self, ARROWS};
 use crate::tree;
 use crate::tree::write;
@@ -48,6 +49,7 @@ pub(crate) fn run(root: &Path, action: PageAction) -> Result<(), String> {
     for (name, text) in pages.into_iter().chain([versions]) {
         action.run(root, &format!("{FOLDER}/{name}"), &text)?;
     }
+    action.run(root, ns3_names::HEADER, &ns3_names::header())?;
     let arrows = rooms::table(&root.join(ARROWS))?;
     let page = with_diagram(
         &tree::read(&root.join(ARCHITECTURE))?,

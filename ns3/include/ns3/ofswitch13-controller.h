@@ -44,7 +44,8 @@ class OFSwitch13Controller : public Application
     ~OFSwitch13Controller() override;
 
     // Executes a command in the syntax of BOFUSS's dpctl on a switch; it waits for the handshake if
-    // that is not done. Returns 0, or 1 for a command that is wrong; the reason is logged.
+    // that is not done. Returns 0, or 1 for a command that is wrong; the reason is logged. An output
+    // to the controller that says no length sends 80 bytes, which have the headers.
     int DpctlExecute(uint64_t dpId, const std::string& text);
     int DpctlExecute(Ptr<const RemoteSwitch> swtch, const std::string& text);
     // The same: DpctlExecute waits as well.
@@ -56,54 +57,64 @@ class OFSwitch13Controller : public Application
     void StopApplication() override;
 
     virtual void HandshakeSuccessful(Ptr<const RemoteSwitch> swtch);
-    virtual void HandlePacketIn(const bofuss_packet_in& message,
-                                Ptr<const RemoteSwitch> swtch,
-                                uint32_t xid);
-    virtual void HandleError(const OFMessage& message, Ptr<const RemoteSwitch> swtch, uint32_t xid);
-    virtual void HandleFlowRemoved(const OFMessage& message,
+    // A handler frees its message with ofl_msg_free and returns 0; otherwise the message is freed
+    // for it. These do nothing else, but that an error is logged. A multipart reply has the struct
+    // of its type; the features of tables are not among them.
+    virtual ofl_err HandlePacketIn(struct ofl_msg_packet_in* msg,
                                    Ptr<const RemoteSwitch> swtch,
                                    uint32_t xid);
-    virtual void HandlePortStatus(const OFMessage& message,
-                                  Ptr<const RemoteSwitch> swtch,
-                                  uint32_t xid);
-    virtual void HandleGetConfigReply(const OFMessage& message,
+    virtual ofl_err HandleError(struct ofl_msg_error* msg,
+                                Ptr<const RemoteSwitch> swtch,
+                                uint32_t xid);
+    virtual ofl_err HandleFlowRemoved(struct ofl_msg_flow_removed* msg,
                                       Ptr<const RemoteSwitch> swtch,
                                       uint32_t xid);
-    virtual void HandleMultipartReply(const OFMessage& message,
-                                      Ptr<const RemoteSwitch> swtch,
-                                      uint32_t xid);
-    virtual void HandleBarrierReply(const OFMessage& message,
+    virtual ofl_err HandlePortStatus(struct ofl_msg_port_status* msg,
+                                     Ptr<const RemoteSwitch> swtch,
+                                     uint32_t xid);
+    virtual ofl_err HandleGetConfigReply(struct ofl_msg_get_config_reply* msg,
+                                         Ptr<const RemoteSwitch> swtch,
+                                         uint32_t xid);
+    virtual ofl_err HandleMultipartReply(struct ofl_msg_multipart_reply_header* msg,
+                                         Ptr<const RemoteSwitch> swtch,
+                                         uint32_t xid);
+    virtual ofl_err HandleBarrierReply(struct ofl_msg_header* msg,
+                                       Ptr<const RemoteSwitch> swtch,
+                                       uint32_t xid);
+    virtual ofl_err HandleQueueGetConfigReply(struct ofl_msg_queue_get_config_reply* msg,
+                                              Ptr<const RemoteSwitch> swtch,
+                                              uint32_t xid);
+    virtual ofl_err HandleRoleReply(struct ofl_msg_role_request* msg,
                                     Ptr<const RemoteSwitch> swtch,
                                     uint32_t xid);
-    virtual void HandleQueueGetConfigReply(const OFMessage& message,
-                                           Ptr<const RemoteSwitch> swtch,
-                                           uint32_t xid);
-    virtual void HandleRoleReply(const OFMessage& message,
-                                 Ptr<const RemoteSwitch> swtch,
-                                 uint32_t xid);
-    virtual void HandleAsyncReply(const OFMessage& message,
-                                  Ptr<const RemoteSwitch> swtch,
-                                  uint32_t xid);
+    virtual ofl_err HandleAsyncReply(struct ofl_msg_async_config* msg,
+                                     Ptr<const RemoteSwitch> swtch,
+                                     uint32_t xid);
+    virtual ofl_err HandleEchoReply(struct ofl_msg_echo* msg,
+                                    Ptr<const RemoteSwitch> swtch,
+                                    uint32_t xid);
 
+    // Sends a message, which stays the caller's; without a transaction id it gets the next one.
+    // Returns 0, or -1 for a message that OpenFlow does not have.
+    int SendToSwitch(Ptr<const RemoteSwitch> swtch, struct ofl_msg_header* msg, uint32_t xid = 0);
     void SendToSwitch(Ptr<const RemoteSwitch> swtch, const OFMessage& message);
     // The payload is zeros.
     void SendEchoRequest(Ptr<const RemoteSwitch> swtch, size_t payloadSize = 0);
     void SendBarrierRequest(Ptr<const RemoteSwitch> swtch);
     Ptr<const RemoteSwitch> GetRemoteSwitch(uint64_t dpId) const;
     uint32_t GetNextXid();
-    // A message as a line of text.
-    std::string ToText(const OFMessage& message) const;
-
-    bofuss_codec* m_codec{nullptr};
-
   private:
     bool Accept(Ptr<Socket> socket, const Address& from);
     void Accepted(Ptr<Socket> socket, const Address& from);
     void Receive(Ptr<Packet> packet, Address from);
     void Closed(Ptr<Socket> socket);
-    void Handle(Ptr<RemoteSwitch> swtch, const OFMessage& message);
+    void Handle(Ptr<RemoteSwitch> swtch, struct ofl_msg_header* msg, uint32_t xid);
+    // The handler of a message that is not of the handshake or an echo request.
+    ofl_err Dispatch(Ptr<const RemoteSwitch> swtch, struct ofl_msg_header* msg, uint32_t xid);
+    void HandleFeatures(Ptr<RemoteSwitch> swtch, const struct ofl_msg_features_reply& reply);
     Ptr<RemoteSwitch> Find(const Address& address) const;
 
+    bofuss_codec* m_codec{nullptr};
     uint16_t m_port{6653};
     uint32_t m_xid{1};
     Ptr<Socket> m_server;

@@ -1,43 +1,36 @@
-// OpenFlow messages as bytes: their types, and how many of each a stream has.
+// OpenFlow messages: their structs, and how many of each a stream of bytes has.
 #ifndef OFSWITCH13_INTERFACE_H
 #define OFSWITCH13_INTERFACE_H
 
+#include <arpa/inet.h>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <functional>
 #include <map>
+#include <string>
+#include <unistd.h>
 #include <vector>
+
+#include "ns3/csma-net-device.h"
+#include "ns3/log.h"
+#include "ns3/packet.h"
+#include "ns3/simulator.h"
+#include "ns3/socket.h"
+#include "oflib/ofl-messages.h"
+#include "oflib/oxm-match.h"
+#include "openflow/openflow.h"
+
+// The id of a packet that the switch does not hold.
+constexpr uint32_t NO_BUFFER = OFP_NO_BUFFER;
 
 namespace ns3
 {
 
-// A whole message as bytes; bofuss_message_text of libbofuss says what it is.
+// A whole message as bytes.
 using OFMessage = std::vector<uint8_t>;
 
-// Types of messages. Spec: OpenFlow 1.3.5 section 7.1.1.
-enum OFMessageType : uint8_t
-{
-    OF_HELLO = 0,
-    OF_ERROR = 1,
-    OF_ECHO_REQUEST = 2,
-    OF_ECHO_REPLY = 3,
-    OF_FEATURES_REQUEST = 5,
-    OF_FEATURES_REPLY = 6,
-    OF_GET_CONFIG_REPLY = 8,
-    OF_PACKET_IN = 10,
-    OF_FLOW_REMOVED = 11,
-    OF_PORT_STATUS = 12,
-    OF_PACKET_OUT = 13,
-    OF_FLOW_MOD = 14,
-    OF_GROUP_MOD = 15,
-    OF_MULTIPART_REPLY = 19,
-    OF_BARRIER_REQUEST = 20,
-    OF_BARRIER_REPLY = 21,
-    OF_QUEUE_GET_CONFIG_REPLY = 23,
-    OF_ROLE_REPLY = 25,
-    OF_GET_ASYNC_REPLY = 27,
-    OF_METER_MOD = 29,
-};
 // Bytes of a message's header, and the most of a message.
 constexpr size_t OF_HEADER_BYTES = 8;
 constexpr size_t OF_MAX_MESSAGE_BYTES = 65535;

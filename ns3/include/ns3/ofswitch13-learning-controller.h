@@ -18,9 +18,9 @@ class OFSwitch13LearningController : public OFSwitch13Controller
 
   protected:
     void HandshakeSuccessful(Ptr<const RemoteSwitch> swtch) override;
-    void HandlePacketIn(const bofuss_packet_in& message,
-                        Ptr<const RemoteSwitch> swtch,
-                        uint32_t xid) override;
+    ofl_err HandlePacketIn(struct ofl_msg_packet_in* msg,
+                           Ptr<const RemoteSwitch> swtch,
+                           uint32_t xid) override;
 
   private:
     std::map<uint64_t, std::map<Mac48Address, uint32_t>> m_learned;
