@@ -42,6 +42,30 @@ class Holder : public OFSwitch13Controller
 static Ptr<OFSwitch13Device> g_device;
 static uint32_t g_mostHeld = 0;
 
+// Packets that the switch begins to hold, lets go, and gives up.
+static uint32_t g_saved = 0;
+static uint32_t g_retrieved = 0;
+static uint32_t g_expired = 0;
+
+static void
+Save(Ptr<const Packet> packet)
+{
+    Check(packet->GetSize() > 16, "a whole packet is held");
+    g_saved++;
+}
+
+static void
+Retrieve(Ptr<const Packet>)
+{
+    g_retrieved++;
+}
+
+static void
+Expire(Ptr<const Packet>)
+{
+    g_expired++;
+}
+
 static void
 Watch()
 {
@@ -62,6 +86,9 @@ main()
     Ptr<Holder> controller = CreateObject<Holder>();
     of13->InstallController(CreateObject<Node>(), controller);
     g_device = of13->InstallSwitch(line.switches.Get(0), line.ports[0]);
+    g_device->TraceConnectWithoutContext("BufferSave", MakeCallback(&Save));
+    g_device->TraceConnectWithoutContext("BufferRetrieve", MakeCallback(&Retrieve));
+    g_device->TraceConnectWithoutContext("BufferExpire", MakeCallback(&Expire));
     of13->CreateOpenFlowChannels();
     uint64_t id = g_device->GetDpId();
     controller->DpctlSchedule(id, "group-mod cmd=add,type=all,group=1 weight=0 output=1");
@@ -99,6 +126,9 @@ main()
     Check(controller->held == controller->packetIns && controller->held >= 3,
           "packets are held for the controller");
     Check(g_mostHeld + 1 == controller->held, "all but the one that was let go");
+    // The one that was let go came to the controller again.
+    Check(g_saved == controller->held - 1 && g_retrieved == 1 && g_expired == g_saved - 1,
+          "traces say that one was let go, and when the others were given up");
     Check(g_device->GetBufferSize() == 256 && g_device->GetBufferEntries() == 0 &&
               g_device->GetBufferUsage() == 0,
           "5 s later there is none of at most 256");

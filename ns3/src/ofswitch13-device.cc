@@ -152,6 +152,18 @@ OFSwitch13Device::GetTypeId()
                             "A packet is dropped because the CPU is overloaded.",
                             MakeTraceSourceAccessor(&Self::m_overloadDrop),
                             "ns3::Packet::TracedCallback")
+            .AddTraceSource("BufferSave",
+                            "The switch holds a packet for a controller.",
+                            MakeTraceSourceAccessor(&Self::m_bufferSave),
+                            "ns3::Packet::TracedCallback")
+            .AddTraceSource("BufferRetrieve",
+                            "A controller lets a packet go that is held.",
+                            MakeTraceSourceAccessor(&Self::m_bufferRetrieve),
+                            "ns3::Packet::TracedCallback")
+            .AddTraceSource("BufferExpire",
+                            "A packet was held for the longest time, and is no longer.",
+                            MakeTraceSourceAccessor(&Self::m_bufferExpire),
+                            "ns3::Packet::TracedCallback")
             .AddTraceSource("PipelinePacket",
                             "A packet enters the pipeline.",
                             MakeTraceSourceAccessor(&Self::m_pipelinePacket),
@@ -358,9 +370,9 @@ OFSwitch13Device::GetBufferEntries() const
     uint32_t entries = 0;
     for (const Channel& channel : m_channels)
     {
-        for (const auto& [id, since] : channel.held)
+        for (const auto& [id, held] : channel.held)
         {
-            entries += Simulator::Now() - since <= HOLD;
+            entries += Simulator::Now() - held.since <= HOLD;
         }
     }
     return entries;
@@ -529,7 +541,9 @@ OFSwitch13Device::Pipeline(Ptr<Packet> packet, uint32_t port)
     bool isTraced = !m_meterDrop.IsEmpty() || !m_tableDrop.IsEmpty();
     std::string path = isTraced ? Explain(packet, port, true) : std::string();
     bofuss_usage before = GetUsage();
+    m_current = packet;
     bofuss_status status = bofuss_receive(m_switch, Now(), port, &frame, 1);
+    m_current = nullptr;
     if (status != BOFUSS_STATUS_OK)
     {
         NS_LOG_WARN("port " << port << ": " << bofuss_switch_error(m_switch));
@@ -580,6 +594,10 @@ OFSwitch13Device::Refill()
     m_cpuLoad = DataRate(std::round(m_cpuUsed / seconds));
     m_cpuUsed = 0;
     m_cpuTokens = std::min<uint64_t>(m_cpuTokens + refill, m_cpuCapacity.GetBitRate());
+    for (Channel& channel : m_channels)
+    {
+        Expire(channel);
+    }
     m_datapathTimeout(this);
     Settle();
     m_refillEvent = Simulator::Schedule(m_timeout, &OFSwitch13Device::Refill, this);
@@ -782,12 +800,31 @@ OFSwitch13Device::SeeToController(Channel& channel, const OFMessage& head) const
     }
     if (head[1] == OFPT_PACKET_IN && head.size() >= 12 && OFNumber(head, 8, 4) != NO_BUFFER)
     {
-        Time now = Simulator::Now();
-        for (auto it = channel.held.begin(); it != channel.held.end();)
+        Expire(channel);
+        channel.held[OFNumber(head, 8, 4)] = {Simulator::Now(), m_current};
+        if (m_current)
         {
-            it = now - it->second > HOLD ? channel.held.erase(it) : std::next(it);
+            m_bufferSave(m_current);
         }
-        channel.held[OFNumber(head, 8, 4)] = now;
+    }
+}
+
+void
+OFSwitch13Device::Expire(Channel& channel) const
+{
+    for (auto it = channel.held.begin(); it != channel.held.end();)
+    {
+        if (Simulator::Now() - it->second.since <= HOLD)
+        {
+            ++it;
+            continue;
+        }
+        Ptr<const Packet> packet = it->second.packet;
+        it = channel.held.erase(it);
+        if (packet)
+        {
+            m_bufferExpire(packet);
+        }
     }
 }
 
@@ -798,7 +835,18 @@ OFSwitch13Device::SeeFromController(Channel& channel, const OFMessage& head) con
     size_t at = head[1] == OFPT_FLOW_MOD ? 32 : 8;
     if ((head[1] == OFPT_FLOW_MOD || head[1] == OFPT_PACKET_OUT) && head.size() >= at + 4)
     {
-        channel.held.erase(OFNumber(head, at, 4));
+        Expire(channel);
+        auto found = channel.held.find(OFNumber(head, at, 4));
+        if (found == channel.held.end())
+        {
+            return;
+        }
+        Ptr<const Packet> packet = found->second.packet;
+        channel.held.erase(found);
+        if (packet)
+        {
+            m_bufferRetrieve(packet);
+        }
     }
 }
 

@@ -88,6 +88,13 @@ class OFSwitch13Device : public Object
     void NotifyConstructionCompleted() override;
 
   private:
+    // A packet that is held, since when. One that a controller sent is not known here.
+    struct Held
+    {
+        Time since;
+        Ptr<const Packet> packet;
+    };
+
     // A controller's connection: what it does not take yet waits here.
     struct Channel
     {
@@ -96,8 +103,8 @@ class OFSwitch13Device : public Object
         std::vector<uint8_t> unread;
         OFMessageCounter toController;
         OFMessageCounter fromController;
-        // The packets that are held for it, and since when; the most of them.
-        std::map<uint32_t, Time> held;
+        // The packets that are held for it; the most of them.
+        std::map<uint32_t, Held> held;
         uint32_t maxHeld{0};
     };
 
@@ -124,6 +131,8 @@ class OFSwitch13Device : public Object
     // Follows the packets that are held, by the messages to and from the controller.
     void SeeToController(Channel& channel, const OFMessage& head) const;
     void SeeFromController(Channel& channel, const OFMessage& head) const;
+    // Forgets what is held no longer.
+    void Expire(Channel& channel) const;
     void Feed(Channel& channel);
     Channel* Find(Ptr<Socket> socket);
     bofuss_usage GetUsage() const;
@@ -143,6 +152,8 @@ class OFSwitch13Device : public Object
     uint64_t m_cpuUsed{0};
     std::vector<Ptr<OFSwitch13Port>> m_ports;
     std::vector<Channel> m_channels;
+    // The packet that is in the pipeline now.
+    Ptr<const Packet> m_current;
     EventId m_refillEvent;
     EventId m_tickEvent;
     TracedValue<DataRate> m_cpuLoad;
@@ -153,6 +164,9 @@ class OFSwitch13Device : public Object
     TracedCallback<Ptr<const Packet>, uint32_t> m_meterDrop;
     TracedCallback<Ptr<const Packet>, uint8_t> m_tableDrop;
     TracedCallback<Ptr<const Packet>> m_overloadDrop;
+    TracedCallback<Ptr<const Packet>> m_bufferSave;
+    TracedCallback<Ptr<const Packet>> m_bufferRetrieve;
+    TracedCallback<Ptr<const Packet>> m_bufferExpire;
     TracedCallback<Ptr<const Packet>> m_pipelinePacket;
     TracedCallback<Ptr<const OFSwitch13Device>> m_datapathTimeout;
 };
