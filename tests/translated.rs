@@ -61,7 +61,7 @@ const PARTLY: &[&str] = &[
 
 /// Flows for which ovs-ofctl needs extensions or breaks OpenFlow's rules for masks, where dpctl
 /// sends standard OpenFlow.
-const STANDARD: &[&str] = &["xreg", "load:", "set_queue", "set_field"];
+const STANDARD: &[&str] = &["reg", "load:", "set_queue", "set_field"];
 
 /// Returns what a line of [`TEXTS`] makes.
 fn flows(line: &str) -> Vec<String> {

@@ -29,6 +29,8 @@ mod key_layout;
 pub mod matching;
 pub mod message;
 mod model;
+#[cfg(feature = "nicira")]
+mod nicira;
 mod parse_error;
 pub mod registers;
 pub mod stat_trigger;

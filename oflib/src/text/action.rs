@@ -13,6 +13,7 @@ use crate::ext::{ExtKind, ExtValue};
 use crate::field::{self, Field, VID_PRESENT};
 use crate::instruction::{INSTRUCTIONS, Instruction, Instructions};
 use crate::matching::{FieldMatch, Match};
+use crate::nicira::registers;
 use crate::parse_error::ParseError;
 use crate::text::ActionArg;
 use crate::types::{EtherType, MaxLen, PortNo, QueueId};
@@ -107,7 +108,7 @@ fn append(
         if tags(name, is_tagged(fields, list)) {
             list.push(Action::PushVlan(C_TAG));
         }
-        list.push(one);
+        list.extend(registers::spread(one));
         return Ok(());
     }
     let parts = argument.split_at(&[':', ',']);
@@ -233,6 +234,7 @@ fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Actio
     let named = |name: &str| {
         let own = catalogue.field_named(name);
         own.or_else(|| field_named(name, fields.fields(), catalogue))
+            .or_else(|| registers::named(name))
     };
     if name.is(SET_FIELD)
         && let Some(value) = argument.text.strip_suffix(TO_TOS)
@@ -452,6 +454,19 @@ mod tests {
                 "set_field:02:00:00:00:00:01->eth_dst",
             ),
             ("load:7->vlan_vid[]", "set_field:7->vlan_vid"),
+            (
+                "load:2->NXM_NX_REG0[4..7]",
+                "set_field:0x2000000000/0xf000000000->xreg0",
+            ),
+            ("set_field:5/7->reg3", "set_field:5/7->xreg1"),
+            (
+                "set_field:0x70000000000000009->xxreg1",
+                "set_field:7->xreg2,set_field:9->xreg3",
+            ),
+            (
+                "move:reg2[]->metadata[0..31]",
+                "move:xreg1[32..63]->metadata[0..31]",
+            ),
             ("set_tunnel:3", "set_field:3->tunnel_id"),
             (
                 "set_tunnel64:0x300000000",
@@ -477,8 +492,7 @@ mod tests {
             "output:NXM_OF_IN_PORT[]",
             "dec_ttl(1)",
             "load:5->metadata[]",
-            "set_field:5->reg3",
-            "move:reg3[]->metadata[0..31]",
+            "set_field:5->reg16",
             "check_pkt_larger(9)->reg0[0]",
             "resubmit(,1)",
         ] {
@@ -491,7 +505,8 @@ mod tests {
             "load:2->NXM_OF_ARP_OP[0..16]",
             "load:2->NXM_OF_ARP_OP[0]",
             "load:0x10000->NXM_OF_ARP_OP[]",
-            "load:2->NXM_NX_REG0[]",
+            "load:2->NXM_NX_REG0[32]",
+            "set_field:0x100000000->reg0",
             "load:2",
             "load:1->vlan_vid[12]",
             "controller(max_len=70000)",

@@ -9,6 +9,7 @@ use crate::catalogue::Catalogue;
 use crate::error::BadMatch;
 use crate::field::{self, Field, Style, VID_PRESENT};
 use crate::matching::{FieldMatch, Match, meets_need};
+use crate::nicira::registers;
 use crate::parse_error::ParseError;
 
 /// Names whose field depends on the protocol: the first whose prerequisite the match meets. What
@@ -133,11 +134,16 @@ impl<'a> MatchParser<'a> {
         } else if DERIVED.iter().any(|derived| name.is(derived)) {
             self.add_derived(name, value)?;
         } else {
-            let field = self
-                .catalogue
-                .field_named(name.text)
+            let field = self.catalogue.field_named(name.text);
+            let field = field
+                .or_else(|| registers::named(name.text))
                 .ok_or_else(|| unknown_field(name, "field", names(self.catalogue)))?;
-            self.push(item, parse_field(field, value, self.catalogue)?);
+            let one = parse_field(field, value, self.catalogue)?;
+            for one in registers::in_packet_registers(one) {
+                if field == one.field || !registers::join(&mut self.fields, &one) {
+                    self.push(item, one);
+                }
+            }
         }
         Ok(())
     }

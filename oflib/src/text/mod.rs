@@ -400,6 +400,9 @@ fn packet_type(s: &str) -> Option<u32> {
 /// Reads a value in a field's style. Errors: what it is not.
 pub fn parse_value(field: &Field, s: &str, catalogue: &Catalogue) -> Result<u128, ParseError> {
     let value = match field.style {
+        Style::Hex if field.bits > 64 && s.starts_with("0x") => {
+            u128::from_str_radix(&s[2..], 16).ok()
+        }
         Style::Dec | Style::Hex | Style::Bits(_) => number(s).map(u128::from),
         Style::Port => return find_port(s, catalogue).map(|port| port.0.into()),
         Style::Mac => s.parse().ok().map(|mac: Mac| be_number(&mac.0)),

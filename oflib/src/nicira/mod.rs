@@ -1,0 +1,3 @@
+//! What Open vSwitch has as Nicira's extensions of OpenFlow, and no version of it has as its own.
+
+pub(crate) mod registers;
