@@ -109,7 +109,7 @@ impl Learner {
             election_id: Some(ELECTION),
             updates: vec![Update {
                 r#type: kind as i32,
-                entity: Some(entity),
+                entity: Some(Box::new(entity)),
             }],
             ..WriteRequest::default()
         };
