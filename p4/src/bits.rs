@@ -179,4 +179,32 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_field_that_is_written_is_read_and_its_neighbours_stay() {
+        for width in [1, 3, 8, 13, 57, 63, 64, 65, 120, 128, 200] {
+            for start in 0..9_usize {
+                let end = start + width as usize;
+                let mut bytes = alloc::vec![0xff; end.div_ceil(8) + SLACK];
+                let value = Int::power(width - 1).or(&Int::from(width > 1));
+                let value = if width == 3 { Int::ZERO } else { value };
+                write(&mut bytes, start, width, &value);
+                assert_eq!(read(&bytes, start, width), value, "{width} at {start}");
+                if is_word(start, width) {
+                    assert_eq!(read_word(&bytes, start, width), value.low());
+                }
+                let before = read(&bytes, 0, start as u32);
+                assert_eq!(before, Int::highest(start as u32), "{width} at {start}");
+                assert_eq!(
+                    read(&bytes, end, 13),
+                    Int::highest(13),
+                    "{width} at {start}"
+                );
+                let mut writer = Writer::default();
+                writer.push(&Int::ZERO, 3);
+                writer.push_bits(&bytes, start, width);
+                assert_eq!(read(&writer.into_bytes(), 3, width), value);
+            }
+        }
+    }
 }

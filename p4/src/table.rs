@@ -303,3 +303,26 @@ impl Match {
         value.and(&mask) == wanted.and(&mask)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_its_prefixes() {
+        let width = 6;
+        for (low, high) in (0..64_u32).flat_map(|low| (low..64).map(move |high| (low, high))) {
+            let range = Match::Range(Int::from(low), Int::from(high));
+            let prefixes = range.prefixes(width);
+            assert!(prefixes.len() < 2 * width as usize, "{low} to {high}");
+            for value in 0..64 {
+                let hits = prefixes.iter();
+                let hits = hits.filter(|(prefix, mask)| Int::from(value).and(mask) == *prefix);
+                let wanted = usize::from((low..=high).contains(&value));
+                assert_eq!(hits.count(), wanted, "{value} in {low} to {high}");
+            }
+        }
+        let all = Match::Range(Int::ZERO, Int::highest(64));
+        assert_eq!(all.prefixes(64), [(Int::ZERO, Int::ZERO)]);
+    }
+}
