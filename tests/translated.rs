@@ -46,9 +46,8 @@ const REASONS: &[&str] = &[
     "the mask must take all priority bits or none",
 ];
 
-/// Flows of which ovs-ofctl silently sends only a part, as the version does not have the rest, or
-/// that are standard OpenFlow only in part: registers, which are halves of OpenFlow's packet
-/// registers (`xreg0`) in matches of 1.5, but not in actions. dpctl refuses them.
+/// Flows of which ovs-ofctl silently sends only a part, as the version does not have the rest.
+/// dpctl refuses them.
 const PARTLY: &[&str] = &[
     "importance=",
     "write_actions",
@@ -56,12 +55,11 @@ const PARTLY: &[&str] = &[
     "sctp,actions=mod_tp",
     "rarp,arp_tpa",
     "/",
-    "reg",
 ];
 
 /// Flows for which ovs-ofctl needs extensions or breaks OpenFlow's rules for masks, where dpctl
 /// sends standard OpenFlow.
-const STANDARD: &[&str] = &["reg", "load:", "set_queue", "set_field"];
+const STANDARD: &[&str] = &["xreg", "load:", "set_queue", "set_field"];
 
 /// Returns what a line of [`TEXTS`] makes.
 fn flows(line: &str) -> Vec<String> {

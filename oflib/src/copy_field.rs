@@ -5,6 +5,8 @@ use crate::field::{ETH_DST, Field};
 use crate::field_set::FieldSet;
 use crate::matching::FieldMatch;
 use crate::message::multipart::table_features::FieldId;
+#[cfg(feature = "nicira")]
+use crate::nicira::registers;
 use crate::wire::{Reader, Wire, Writer};
 
 /// Bits of a field that another field gets. Spec: OpenFlow 1.5.1 section 7.2.6.9.
@@ -63,6 +65,8 @@ pub(crate) fn read_field(r: &mut Reader<'_>) -> Result<&'static Field, DecodeErr
     let at = r.clone();
     match r.get()? {
         FieldId::Known(field, false) => Ok(field),
+        #[cfg(feature = "nicira")]
+        FieldId::Unknown(..) if let Some(field) = registers::of_bare_header(&at) => Ok(field),
         FieldId::Known(_, true) | FieldId::Unknown(..) => Err(at.err(BadAction::BAD_SET_TYPE)),
     }
 }
@@ -82,6 +86,8 @@ impl Wire for CopyField {
         copy.src = read_field(r.at("src"))?;
         copy.dst = read_field(r.at("dst"))?;
         copy.check().map_err(|error| start.err(error))?;
+        #[cfg(feature = "nicira")]
+        let copy = registers::copy_in_one(copy).ok_or_else(|| start.err(BadAction::BAD_SET_LEN))?;
         Ok(copy)
     }
 

@@ -6,14 +6,15 @@
 
 use alloc::{vec, vec::Vec};
 
+use super::actions::NICIRA;
+#[cfg(feature = "text")]
 use crate::action::{Action, SetField};
 use crate::copy_field::CopyField;
 use crate::field::{Field, Style};
 use crate::matching::FieldMatch;
 use crate::registers::REGISTERS;
+use crate::wire::Reader;
 
-/// Nicira, the experimenter of Open vSwitch's actions and fields.
-const NICIRA: u32 = 0x2320;
 /// Bits of a register, and of a packet register.
 const NARROW_BITS: u16 = 32;
 const WHOLE_BITS: u16 = 64;
@@ -48,8 +49,30 @@ const fn rows<const N: usize>(names: [&'static str; N], first: u8, bits: u16) ->
 }
 
 /// The register of this name.
+#[cfg(feature = "text")]
 pub(crate) fn named(name: &str) -> Option<&'static Field> {
     NARROW.iter().chain(&WIDE).find(|row| row.is_called(name))
+}
+
+/// The class of these in NXM, which was before OXM.
+const CLASS: u16 = 1;
+
+/// The register whose header, without the length, `r` is at.
+pub(crate) fn of_header(r: &Reader<'_>) -> Option<&'static Field> {
+    let mut r = r.clone();
+    let class: u16 = r.get().ok()?;
+    let packed: u8 = r.get().ok()?;
+    let is_since = REGISTERS[0].versions.has(r.version());
+    let mut rows = NARROW.iter().chain(&WIDE);
+    rows.find(|row| is_since && (class, packed >> 1) == (CLASS, row.number))
+}
+
+/// The same of a header without a mask, whose length is right.
+pub(crate) fn of_bare_header(r: &Reader<'_>) -> Option<&'static Field> {
+    let field = of_header(r)?;
+    let mut r = r.clone();
+    let [_, _, packed, length] = *r.take(4).ok()?.first_chunk()?;
+    (packed & 1 == 0 && usize::from(length) == field.bytes()).then_some(field)
 }
 
 /// The place of bit 0 of a field among all bits of the packet registers, counted from the last bit
@@ -64,7 +87,7 @@ fn first_bit(field: &Field) -> Option<u16> {
 }
 
 /// Returns true if a field is one of these, and no packet register itself.
-fn is_part(field: &Field) -> bool {
+pub(crate) fn is_part(field: &Field) -> bool {
     NARROW.iter().chain(&WIDE).any(|row| row == field)
 }
 
@@ -77,7 +100,7 @@ fn whole(bit: u16) -> (&'static Field, u16) {
     )
 }
 
-/// A match or a set-field of one of these as those of packet registers, the highest first; that of
+/// A match or a set-field of one of these as those of packet registers, the lowest first; that of
 /// another field as it is.
 pub(crate) fn in_packet_registers(one: FieldMatch) -> Vec<FieldMatch> {
     let Some(first) = first_bit(one.field).filter(|_| is_part(one.field)) else {
@@ -91,8 +114,8 @@ pub(crate) fn in_packet_registers(one: FieldMatch) -> Vec<FieldMatch> {
     let (high, _) = whole(first + WHOLE_BITS);
     let (low, _) = whole(first);
     let halves = [
-        FieldMatch::masked(high, value >> WHOLE_BITS, mask >> WHOLE_BITS),
         FieldMatch::masked(low, value, mask),
+        FieldMatch::masked(high, value >> WHOLE_BITS, mask >> WHOLE_BITS),
     ];
     let halves = halves.into_iter();
     halves.filter(|half| half.mask_number() != 0).collect()
@@ -125,6 +148,22 @@ fn copies(copy: &CopyField) -> Vec<CopyField> {
     list
 }
 
+/// The same as one of a packet register, if one is enough.
+pub(crate) fn in_one(one: FieldMatch) -> Option<FieldMatch> {
+    let parts = in_packet_registers(one);
+    parts.first().copied().filter(|_| parts.len() == 1)
+}
+
+/// A copy as one between fields that packets have, if one is enough.
+pub(crate) fn copy_in_one(copy: CopyField) -> Option<CopyField> {
+    if !is_part(copy.src) && !is_part(copy.dst) {
+        return Some(copy);
+    }
+    let list = copies(&copy);
+    let is_one = list.len() == 1;
+    list.into_iter().next().filter(|_| is_one)
+}
+
 /// The field that packets have for a bit of `field`, and the bit's place in it.
 fn part(field: &'static Field, bit: u16) -> (&'static Field, u16) {
     match first_bit(field) {
@@ -134,6 +173,7 @@ fn part(field: &'static Field, bit: u16) -> (&'static Field, u16) {
 }
 
 /// An action on one of these as those on packet registers that do the same; any other as it is.
+#[cfg(feature = "text")]
 pub(crate) fn spread(action: Action) -> Vec<Action> {
     if let Action::SetField(SetField(one)) = action {
         let parts = in_packet_registers(one).into_iter();
@@ -145,6 +185,22 @@ pub(crate) fn spread(action: Action) -> Vec<Action> {
         return copies(copy).into_iter().map(Action::CopyField).collect();
     }
     vec![action]
+}
+
+/// Adds a part of a packet register to a match. Returns false if that has the part already.
+pub(crate) fn put(one: FieldMatch, fields: &mut Vec<FieldMatch>) -> bool {
+    if one.mask_number() == 0 {
+        return true;
+    }
+    let other = fields.iter().find(|other| other.field == one.field);
+    match other.map(FieldMatch::mask_number) {
+        Some(mask) if mask & one.mask_number() != 0 => false,
+        Some(_) => join(fields, &one),
+        None => {
+            fields.push(one);
+            true
+        }
+    }
 }
 
 /// Joins a part of a packet register to a match that has another part of it. Returns false if there

@@ -461,7 +461,7 @@ mod tests {
             ("set_field:5/7->reg3", "set_field:5/7->xreg1"),
             (
                 "set_field:0x70000000000000009->xxreg1",
-                "set_field:7->xreg2,set_field:9->xreg3",
+                "set_field:9->xreg3,set_field:7->xreg2",
             ),
             (
                 "move:reg2[]->metadata[0..31]",

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use crate::error::{BadMatch, DecodeError};
 use crate::field::{Field, IN_PORT, IP_DSCP, VID_PRESENT, VLAN_PCP, VLAN_VID};
 use crate::matching::{FieldMatch, Match};
+use crate::nicira::actions::NXM;
 use crate::types::PortNo;
-use crate::v1_3::nicira::NXM;
 use crate::wire::{Reader, Writer, be_number};
 
 /// The numbers of the fields that NXM has otherwise than the model: the ingress port in 16 bits, a

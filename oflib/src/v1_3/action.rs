@@ -1,7 +1,7 @@
 //! Actions and instructions. Spec: OpenFlow 1.3.5 sections 7.2.4, 7.2.5.
 
 use super::matching::{decode_set_field, encode_oxm};
-use super::{V1_3, layout, nicira, onf};
+use super::{V1_3, layout, onf};
 use crate::action::{ACTIONS, Action, Output, SetField};
 use crate::error::{BadAction, BadInstruction, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
@@ -54,7 +54,8 @@ fn read_experimenter(body: &mut Reader<'_>) -> Result<Action, DecodeError> {
         {
             return action;
         }
-        if let Some(action) = nicira::read(body)? {
+        #[cfg(feature = "nicira")]
+        if let Some(action) = crate::nicira::actions::read(body)? {
             return Ok(action);
         }
     }
@@ -83,16 +84,17 @@ impl Form<V1_3> for Action {
     }
     fn write(&self, w: &mut Writer<'_>) {
         let start = w.bytes.len();
-        if let Some(one) = self.masked_set_field()
-            && !w.version().sets_with_masks()
-        {
-            if !onf::has_actions(w.version()) {
-                w.unsupported("a set_field with a mask");
-            }
+        let masked = self.masked_set_field();
+        let masked = masked.filter(|_| !w.version().sets_with_masks());
+        #[cfg(feature = "nicira")]
+        if let Some(one) = masked.filter(|_| onf::has_actions(w.version())) {
             w.put(&EXPERIMENTER).put(&0u16);
-            nicira::write_masked(one, w);
+            crate::nicira::actions::write_masked(one, w);
             w.align8(start).patch_length(start, start + 2);
             return;
+        }
+        if masked.is_some() {
+            w.unsupported("a set_field with a mask");
         }
         let row = self.row();
         if let Some(row) = row.filter(|row| !row.versions.has(w.version())) {

@@ -8,6 +8,8 @@ use crate::field::{self, Field, ONF, PACKET_TYPE, TCP_FLAGS, VID_PRESENT};
 use crate::field_set::FieldSet;
 use crate::forms::Form;
 use crate::matching::{FieldMatch, Match};
+#[cfg(feature = "nicira")]
+use crate::nicira::registers;
 use crate::registers::PACKET_REGISTERS;
 use crate::version::Version;
 use crate::wire::{Reader, Writer};
@@ -130,6 +132,10 @@ fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, Deco
     if is_beba {
         field = Some(TCP_FLAGS);
     }
+    #[cfg(feature = "nicira")]
+    if errors.unknown != IN_PROPERTY.unknown {
+        field = field.or_else(|| registers::of_header(&start));
+    }
     let field = field.ok_or_else(|| start.err(errors.unknown))?;
     r.at(field.name);
     if masked && !field.maskable {
@@ -171,7 +177,7 @@ fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, Deco
 /// it `takes_mask`, BAD_SET_LEN, BAD_SET_MASK for a mask that the field may not have,
 /// BAD_SET_ARGUMENT for a value out of range or a VLAN_VID without its presence bit.
 /// Spec: OpenFlow 1.3.5 section 7.2.5.
-pub(super) fn decode_set_field(
+pub(crate) fn decode_set_field(
     r: &mut Reader<'_>,
     takes_mask: bool,
 ) -> Result<FieldMatch, DecodeError> {
@@ -185,12 +191,14 @@ pub(super) fn decode_set_field(
         return Err(start.err(BadAction::BAD_SET_TYPE));
     }
     check_tag(&one).map_err(|error| start.at(one.field.name).err(error))?;
+    #[cfg(feature = "nicira")]
+    let one = registers::in_one(one).ok_or_else(|| start.err(BadAction::BAD_SET_LEN))?;
     Ok(one)
 }
 
 /// Checks that a set-field leaves a tag where it is. Errors: BAD_ACTION/BAD_SET_ARGUMENT for a
 /// VLAN_VID without its presence bit.
-pub(super) fn check_tag(one: &FieldMatch) -> Result<(), ErrorCode> {
+pub(crate) fn check_tag(one: &FieldMatch) -> Result<(), ErrorCode> {
     let present = u128::from(VID_PRESENT) & one.mask_number();
     if one.field.id == field::VLAN_VID.id && one.number() & present != present {
         return Err(BadAction::BAD_SET_ARGUMENT);
@@ -199,7 +207,7 @@ pub(super) fn check_tag(one: &FieldMatch) -> Result<(), ErrorCode> {
 }
 
 /// Appends the OXM form; the mask only if not exact.
-pub(super) fn encode_oxm(one: &FieldMatch, w: &mut Writer<'_>) {
+pub(crate) fn encode_oxm(one: &FieldMatch, w: &mut Writer<'_>) {
     let bytes = one.field.bytes();
     let masked = !one.is_exact();
     encode_header(one.field, masked, w);
@@ -227,6 +235,16 @@ pub(super) fn decode_fields(mut list: Reader<'_>) -> Result<Match, DecodeError> 
         let mut here = list.clone();
         let one = decode_oxm(&mut list, &IN_MATCH)?;
         here.at(one.field.name);
+        #[cfg(feature = "nicira")]
+        if registers::is_part(one.field) {
+            for part in registers::in_packet_registers(one) {
+                seen.insert(FieldSet::of(part.field));
+                if !registers::put(part, &mut fields) {
+                    return Err(here.err(BadMatch::DUP_FIELD));
+                }
+            }
+            continue;
+        }
         if seen.contains(one.field) {
             return Err(here.err(BadMatch::DUP_FIELD));
         }

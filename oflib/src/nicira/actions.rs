@@ -1,7 +1,7 @@
 //! The forms in which Open vSwitch's tools write copy_field and masked set-fields before 1.5: as
 //! actions of their own.
 
-use super::matching::{check_tag, decode_set_field, encode_oxm};
+use super::registers;
 use crate::action::{Action, SetField};
 use crate::copy_field::{CopyField, read_field};
 use crate::error::{BadAction, DecodeError};
@@ -12,10 +12,11 @@ use crate::field::{
     TUNNEL_ID, UDP_DST, UDP_SRC,
 };
 use crate::matching::FieldMatch;
+use crate::v1_3::matching::{check_tag, decode_set_field, encode_oxm};
 use crate::wire::{Reader, Writer};
 
 /// Nicira, the experimenter of Open vSwitch's actions.
-const NICIRA: u32 = 0x2320;
+pub(super) const NICIRA: u32 = 0x2320;
 /// The type of the action that copies bits of fields.
 const REG_MOVE: u16 = 6;
 /// The type of the action that sets bits of a field which follow each other: their lowest and, in
@@ -63,7 +64,7 @@ const LAST_CLASS: u16 = 1;
 fn field(r: &mut Reader<'_>) -> Result<&'static Field, DecodeError> {
     let at = r.clone();
     let class: u16 = r.clone().get()?;
-    if class > LAST_CLASS {
+    if class > LAST_CLASS || registers::of_header(r).is_some() {
         return read_field(r);
     }
     r.take(2)?;
@@ -81,7 +82,7 @@ fn field(r: &mut Reader<'_>) -> Result<&'static Field, DecodeError> {
 /// Reads the body of an experimenter's action, if it is one of these.
 ///
 /// Errors: BAD_ACTION with BAD_LEN, BAD_SET_TYPE, BAD_SET_LEN, BAD_SET_ARGUMENT or BAD_SET_MASK.
-pub(super) fn read(r: &mut Reader<'_>) -> Result<Option<Action>, DecodeError> {
+pub(crate) fn read(r: &mut Reader<'_>) -> Result<Option<Action>, DecodeError> {
     let mut body = r.clone();
     if body.get::<u32>() != Ok(NICIRA) {
         return Ok(None);
@@ -103,7 +104,7 @@ fn reg_load(body: &mut Reader<'_>) -> Result<FieldMatch, DecodeError> {
     let value: u64 = body.at("value").get()?;
     let offset = packed >> 6;
     let n_bits = (packed & 0x3f) + 1;
-    if offset + n_bits > field.bits {
+    if n_bits > 64 || offset + n_bits > field.bits {
         return Err(start.err(BadAction::BAD_SET_LEN));
     }
     let ones = u128::MAX >> (128 - u32::from(n_bits));
@@ -115,7 +116,7 @@ fn reg_load(body: &mut Reader<'_>) -> Result<FieldMatch, DecodeError> {
         return Err(start.err(BadAction::BAD_SET_MASK));
     }
     check_tag(&one).map_err(|error| start.err(error))?;
-    Ok(one)
+    registers::in_one(one).ok_or_else(|| start.err(BadAction::BAD_SET_LEN))
 }
 
 fn reg_move(body: &mut Reader<'_>) -> Result<CopyField, DecodeError> {
@@ -128,11 +129,11 @@ fn reg_move(body: &mut Reader<'_>) -> Result<CopyField, DecodeError> {
         dst: field(body.at("dst"))?,
     };
     copy.check().map_err(|error| start.err(error))?;
-    Ok(copy)
+    registers::copy_in_one(copy).ok_or_else(|| start.err(BadAction::BAD_SET_LEN))
 }
 
 /// Appends the body of a set-field with a mask.
-pub(super) fn write_masked(one: &FieldMatch, w: &mut Writer<'_>) {
+pub(crate) fn write_masked(one: &FieldMatch, w: &mut Writer<'_>) {
     w.put(&NICIRA).put(&REG_LOAD2);
     encode_oxm(one, w);
 }
