@@ -9,15 +9,17 @@ mod threads;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bofuss_p4runtime::wire::entities::{EntityKind, TableEntry};
 use bofuss_p4runtime::wire::messages::{
-    PacketMetadata, PacketOut, StreamMessageRequestUpdate, StreamMessageResponseUpdate, UpdateType,
+    PacketMetadata, PacketOut, StreamMessageRequestUpdate, StreamMessageResponseUpdate, Update,
+    UpdateType, WriteRequest, WriteResponse,
 };
 use bofuss_tests::{Lab, PATIENCE, have, printed, program, run, until};
 
 use pki::Pki;
+use tonic::Code;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use controller::{Controller, action, exact, id};
@@ -152,7 +154,7 @@ async fn set_program(lab: &Lab, address: &str) {
     let entry = || EntityKind::TableEntry(exact(EXACTLY, 5, action("MyIngress.send", &[2])));
     let refused = controller.write(UpdateType::Insert, vec![entry()]).await;
     let refused = refused.expect_err("there is no program");
-    assert_eq!(refused.code(), tonic::Code::FailedPrecondition);
+    assert_eq!(refused.code(), Code::FailedPrecondition);
     controller.set_program().await;
     let written = controller.write(UpdateType::Insert, vec![entry()]).await;
     written.expect("the program has the table");
@@ -224,6 +226,56 @@ fn with_tls_only_controllers_with_a_certificate_set_the_program() {
     let (_, said) = ctl(&lab, &["p4", "tables"]);
     assert!(said.contains(EXACTLY), "{said}");
     assert_eq!(lab.switch.terminate(), Some(0));
+
+/// Lets controllers that may not write send batches of many updates. Returns once all are
+/// refused.
+async fn flood(address: String) {
+    let mut floods = Vec::new();
+    for _ in 0..8 {
+        let mut controller = Controller::connect(&address).await;
+        floods.push(tokio::spawn(async move {
+            let request = WriteRequest {
+                device_id: 1,
+                updates: vec![Update::default(); 1 << 18],
+                ..WriteRequest::default()
+            };
+            let answer = controller.call::<_, WriteResponse>("Write", request).await;
+            assert_eq!(answer.unwrap_err().code(), Code::PermissionDenied);
+        }));
+    }
+    for flood in floods {
+        flood.await.unwrap();
+    }
+}
+
+#[test]
+fn commands_do_not_wait_for_what_controllers_send() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let [json, p4info] = files();
+    // A port that is free now.
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let address = address.to_string();
+    let words = ["--p4", &json, "--p4info", &p4info, "--p4runtime", &address];
+    let mut lab = Lab::new(1, &words);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let flooding = runtime.spawn(flood(address));
+    let (begin, mut longest) = (Instant::now(), Duration::ZERO);
+    while !flooding.is_finished() {
+        let asked = Instant::now();
+        let (done, said) = ctl(&lab, &["counters"]);
+        assert!(done, "{said}");
+        longest = longest.max(asked.elapsed());
+    }
+    let flooded = begin.elapsed();
+    runtime.block_on(flooding).unwrap();
+    assert!(3 * longest < flooded, "{longest:?} of {flooded:?}");
+    assert_eq!(lab.switch.terminate(), Some(0));
+    runtime.shutdown_timeout(Duration::from_secs(1));
 }
 
 #[test]

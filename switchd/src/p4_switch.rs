@@ -59,6 +59,8 @@ struct P4Process {
     lock: Option<Arc<Lock>>,
     /// The change of which files are read, and who asked for it, if it was no signal.
     reading: Option<(Reading<Change, Error>, Asker)>,
+    /// Until it begins.
+    server: Option<runtime::RuntimeServer>,
     _control: control::Socket,
 }
 
@@ -81,7 +83,6 @@ pub async fn serve(
     let program = config.p4.as_ref().ok_or("there is no P4 program")?;
     let (server, controllers) = runtime::open(program).await?.unzip();
     let (queue, done) = start(&config, lock.clone(), controllers).await?;
-    let _server = server.map(|server| server.begin(queue.clone()));
     let process = P4Process {
         config,
         source: Arc::new(source),
@@ -89,6 +90,7 @@ pub async fn serve(
         done,
         lock,
         reading: None,
+        server,
         _control: control,
     };
     let served = process.run(requests, stop).await;
@@ -174,6 +176,9 @@ impl P4Process {
             Some(lock) => lock.close()?,
             None => rights::give_up(None)?,
         }
+        let server = self.server.take();
+        let server = server.map(|server| server.begin(self.queue.clone()));
+        let _server = server.transpose()?;
         self.log_start();
         let mut hangup = Hangup::new(self.source.has_file());
         let mut manager = Manager::find();

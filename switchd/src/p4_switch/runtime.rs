@@ -1,7 +1,7 @@
 //! P4Runtime: lets controllers set, write and read a P4 switch, by jobs for its data-plane thread.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, thread};
 
 use bofuss_p4runtime::{Job, Server, Settings, TlsFiles};
 use tokio::net::TcpListener;
@@ -13,6 +13,7 @@ use super::queue::P4Queue;
 use crate::config::P4Program;
 use crate::config::p4::RuntimeFiles;
 use crate::error::{Result, context};
+use crate::runtime::with_runtime;
 
 /// The most jobs of controllers that wait for the switch.
 const MOST_JOBS: usize = 64;
@@ -64,35 +65,45 @@ fn read(files: &RuntimeFiles) -> Result<TlsFiles> {
 }
 
 impl RuntimeServer {
-    /// Serves from now on, until what it returns is dropped.
-    pub fn begin(self, queue: P4Queue) -> oneshot::Sender<()> {
-        let Self {
-            server,
-            mut jobs,
-            listener,
-        } = self;
-        match listener.local_addr() {
-            Ok(address) => info!("P4Runtime: {address}"),
-            Err(error) => warn!("P4Runtime: {error}"),
-        }
-        let (end, ended) = oneshot::channel::<()>();
-        tokio::spawn(async move {
-            let served = server.serve(listener, async { drop(ended.await) });
-            if let Err(error) = served.await {
-                warn!("P4Runtime: {error}");
-            }
-        });
-        tokio::spawn(async move {
-            while let Some(job) = jobs.recv().await {
-                let done = queue.ask(move |plane| {
-                    let now = plane.now();
-                    job.run(&mut plane.switch, now, &mut plane.outlet);
-                });
-                if done.await.is_err() {
-                    break;
+    /// Serves from now on, until what it returns is dropped. It has a thread of its own with the
+    /// rights of the caller's, so that what controllers send delays no command and no metrics.
+    /// Errors: the system's.
+    pub fn begin(self, queue: P4Queue) -> Result<oneshot::Sender<()>> {
+        let (end, ended) = oneshot::channel();
+        let failed = || context("P4Runtime");
+        let address = self.listener.local_addr().map_err(failed())?;
+        let listener = self.listener.into_std().map_err(failed())?;
+        let (server, jobs) = (self.server, self.jobs);
+        let work = async move {
+            let listener = TcpListener::from_std(listener).map_err(failed())?;
+            let end = async { drop(ended.await) };
+            let passing = tokio::spawn(pass_on(jobs, queue));
+            let served = server.serve(listener, end).await;
+            passing.abort();
+            served.map_err(|error| format!("P4Runtime: {error}").into())
+        };
+        thread::Builder::new()
+            .name("p4runtime".into())
+            .spawn(|| {
+                if let Err(error) = with_runtime(work) {
+                    warn!("{error}");
                 }
-            }
+            })
+            .map_err(failed())?;
+        info!("P4Runtime: {address}");
+        Ok(end)
+    }
+}
+
+/// Passes jobs on to the switch until it ends.
+async fn pass_on(mut jobs: mpsc::Receiver<Job>, queue: P4Queue) {
+    while let Some(job) = jobs.recv().await {
+        let done = queue.ask(move |plane| {
+            let now = plane.now();
+            job.run(&mut plane.switch, now, &mut plane.outlet);
         });
-        end
+        if done.await.is_err() {
+            return;
+        }
     }
 }
