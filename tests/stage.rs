@@ -150,7 +150,7 @@ pub fn refuses(stage: &mut Stage, key: &str, value: &str, reason: &str) {
 pub fn vlans(stage: &mut Stage, key: &str) {
     if key == "tag" {
         refuses(stage, key, "['2']", "tag 2: it is PORT=VLAN");
-        refuses(stage, key, "['2=4096']", "a VLAN is 0 to 4095");
+        refuses(stage, key, "['2=4095']", "a VLAN is 0 to 4094");
         stage.follows(key, "['2=10']");
         assert!(!stage.lab.pings(1, 2));
         stage.follows(key, "['1=10', '2=10']");

@@ -79,6 +79,18 @@ fn a_vlan_of_a_port_that_is_not_there_is_refused() {
 }
 
 #[test]
+fn no_port_has_the_reserved_vlan_as_its_tag() {
+    for (tag, right) in [("1=4094", true), ("1=4095", false), ("1=4096", false)] {
+        let mut tagged = options(&["a"]);
+        tagged.tags.push(tag.into());
+        assert_eq!(tagged.check().is_ok(), right, "{tag}");
+    }
+    let mut trunk = options(&["a"]);
+    trunk.trunks.push("1=0,4095".into());
+    assert!(trunk.check().is_ok(), "as in Open vSwitch");
+}
+
+#[test]
 fn without_controller_the_switch_stands_alone() {
     assert_eq!(
         options(&[]).check().expect("is right").fail_mode,

@@ -17,6 +17,10 @@ const MODES: [(&str, VlanMode); 4] = [
     ("native-untagged", VlanMode::NativeUntagged),
 ];
 
+/// The highest VLAN that frames have: IEEE 802.1Q reserves 4095. Lists of trunks may name it, as in
+/// Open vSwitch.
+const MAX_TAG: u16 = 0xffe;
+
 /// Reads these options of all ports. Errors: what is wrong with one.
 pub(super) fn port_vlans(
     options: &Options,
@@ -28,7 +32,7 @@ pub(super) fn port_vlans(
         let option = format!("--tag {text}");
         let (port, tag) = setting(&option, text, "VLAN, as 2=10", ports)?;
         let vlans = all.entry(port).or_default();
-        vlans.tag = vlan(&option, tag)?;
+        vlans.tag = vlan(&option, tag, MAX_TAG)?;
         vlans.mode = VlanMode::Access;
         tagged.push(port);
     }
@@ -55,7 +59,7 @@ pub(super) fn port_vlans(
             );
         }
         for number in numbers.split(',') {
-            vlans.trunks.insert(vlan(&option, number)?);
+            vlans.trunks.insert(vlan(&option, number, 0xfff)?);
         }
     }
     Ok(all)
@@ -74,8 +78,8 @@ fn setting<'a>(
     Ok((existing(option, number, ports)?, value))
 }
 
-/// Reads a VLAN. Errors: it is none.
-fn vlan(option: &str, text: &str) -> Result<u16> {
-    let number = text.parse().ok().filter(|vlan| *vlan <= 0xfff);
-    number.ok_or_else(|| format!("{option}: '{text}' is none: a VLAN is 0 to 4095").into())
+/// Reads a VLAN of at most `most`. Errors: it is none.
+fn vlan(option: &str, text: &str, most: u16) -> Result<u16> {
+    let number = text.parse().ok().filter(|vlan| *vlan <= most);
+    number.ok_or_else(|| format!("{option}: '{text}' is none: a VLAN is 0 to {most}").into())
 }
