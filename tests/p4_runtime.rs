@@ -226,6 +226,7 @@ fn with_tls_only_controllers_with_a_certificate_set_the_program() {
     let (_, said) = ctl(&lab, &["p4", "tables"]);
     assert!(said.contains(EXACTLY), "{said}");
     assert_eq!(lab.switch.terminate(), Some(0));
+}
 
 /// Lets controllers that may not write send batches of many updates. Returns once all are
 /// refused.
@@ -254,12 +255,7 @@ fn commands_do_not_wait_for_what_controllers_send() {
         return;
     }
     let [json, p4info] = files();
-    // A port that is free now.
-    let address = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let address = address.to_string();
+    let address = free_address();
     let words = ["--p4", &json, "--p4info", &p4info, "--p4runtime", &address];
     let mut lab = Lab::new(1, &words);
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -273,7 +269,9 @@ fn commands_do_not_wait_for_what_controllers_send() {
     }
     let flooded = begin.elapsed();
     runtime.block_on(flooding).unwrap();
-    assert!(3 * longest < flooded, "{longest:?} of {flooded:?}");
+    // With one thread for both, a command waits for about all of it.
+    let is_short = longest < Duration::from_secs(1) || 2 * longest < flooded;
+    assert!(is_short, "{longest:?} of {flooded:?}");
     assert_eq!(lab.switch.terminate(), Some(0));
     runtime.shutdown_timeout(Duration::from_secs(1));
 }

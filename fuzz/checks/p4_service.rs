@@ -240,7 +240,7 @@ async fn write_again(grpc: &mut Grpc<Channel>, answers: Vec<Vec<u8>>) {
         // Those that the program has are not to be changed.
         Some(EntityKind::TableEntry(entry)) if !entry.is_const => Some(Update {
             r#type: UpdateType::Modify as i32,
-            entity: Some(entity),
+            entity: Some(Box::new(entity)),
         }),
         _ => None,
     });
