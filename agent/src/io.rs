@@ -28,8 +28,8 @@ pub trait SwitchIo {
     fn takes_packet_in(&mut self, conn: ConnId, _in_port: PortNo) -> bool {
         self.has_room(conn)
     }
-    /// Returns true if a port accepts frames now. If false, call [`crate::Switch::port_has_room`]
-    /// when it does again.
+    /// Returns true if a port accepts frames now. If false, say by [`crate::Switch::ports`] when it
+    /// has room again.
     fn port_takes_frames(&self, _port: PortNo) -> bool {
         true
     }

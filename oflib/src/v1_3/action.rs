@@ -48,16 +48,16 @@ pub(super) fn newer_types(version: Version) -> u32 {
 
 /// Reads the body of an experimenter's action, or of one that has a type of its own in 1.5.
 fn read_experimenter(body: &mut Reader<'_>) -> Result<Action, DecodeError> {
-    if onf::has_actions(body.version()) {
-        if let Some(ty) = onf::newer_action(body)
-            && let Some(action) = Action::decode_body(ty, body)
-        {
-            return action;
-        }
-        #[cfg(feature = "nicira")]
-        if let Some(action) = crate::nicira::actions::read(body)? {
-            return Ok(action);
-        }
+    let is_old = onf::has_actions(body.version());
+    if is_old
+        && let Some(ty) = onf::newer_action(body)
+        && let Some(action) = Action::decode_body(ty, body)
+    {
+        return action;
+    }
+    #[cfg(feature = "nicira")]
+    if is_old && let Some(action) = crate::nicira::actions::read(body)? {
+        return Ok(action);
     }
     ExtValue::decode(ExtKind::Action, body).map(Action::Experimenter)
 }
