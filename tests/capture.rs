@@ -206,14 +206,17 @@ fn a_mirror_sends_copies_out_of_another_port() {
 
 #[test]
 fn what_cannot_be_captured_is_refused_and_makes_no_file() {
-    if !have(&["ip"]) {
+    if !have(&["ip", "mkfifo"]) {
         return;
     }
     let lab = Lab::new(1, &[]);
     let file = std::env::temp_dir().join(format!("bofuss-{}-no.pcap", lab.name));
     let name = file.display().to_string();
+    let pipe = format!("{name}.pipe");
+    ok(Command::new("mkfifo").arg(&pipe));
     for (words, reason) in [
         (&["capture", "9", &name][..], "there is no port 9"),
+        (&["capture", "1", &pipe], "No such device or address"),
         (&["capture", "1", &name, "tpc"], "tpc"),
         (&["capture", "1"], "PORT and FILE are required"),
         (&["capture", "1", "/nonexistent/x.pcap"], "No such file"),
@@ -225,6 +228,7 @@ fn what_cannot_be_captured_is_refused_and_makes_no_file() {
         assert!(!fine && said.contains(reason), "{words:?}: {said}");
     }
     assert!(!file.exists());
+    fs::remove_file(pipe).unwrap();
     for number in 0..16 {
         let name = format!("{name}{number}");
         assert!(ctl(&lab, &["capture", "1", &name]).1);

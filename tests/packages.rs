@@ -65,7 +65,7 @@ const INSTALLED: &[&str] = &[
 fn installed() -> Vec<String> {
     let said = sh(
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples")),
-        "find . -name '*.py' -o -name '*.md' -o -name '*.toml'",
+        "find . -type f -regextype egrep -regex '.*[.](py|md|toml|p4|json|txtpb|stf)'",
     );
     let examples = said.lines().map(|file| {
         let file = file.strip_prefix("./").unwrap();

@@ -26,6 +26,7 @@ use pcap_file::{
         },
     },
 };
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 /// The first bytes of a pcapng file, in either byte order.
 const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -123,13 +124,15 @@ impl CaptureFile {
             .is_some_and(|extension| extension == "pcap")
     }
 
-    /// Opens a file to capture into, and makes it if it is not there; what is in it stays.
+    /// Opens a file to capture into, and makes it if it is not there; what is in it stays. It may
+    /// be a pipe that somebody reads; [`Self::begin`] does not wait for this reader either.
     ///
-    /// Errors: the system's, ELOOP for a symbolic link.
+    /// Errors: the system's, ELOOP for a symbolic link, ENXIO for a pipe that nobody reads.
     pub fn open(path: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
-        options.custom_flags(libc::O_NOFOLLOW).open(path)
+        let options = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        options.open(path)
     }
 
     /// Begins a capture in the file of this name. Errors: the system's, ELOOP for a symbolic link.
@@ -144,6 +147,7 @@ impl CaptureFile {
         if file.metadata()?.is_file() {
             file.set_len(0)?;
         }
+        let fd = file.try_clone()?;
         let to = Unwritten {
             file,
             bytes: Vec::new(),
@@ -172,6 +176,8 @@ impl CaptureFile {
             unwritten_bytes: 0,
         };
         file.flush()?;
+        // What follows may wait for the reader of a pipe.
+        fcntl_setfl(&fd, fcntl_getfl(&fd)? - OFlags::NONBLOCK)?;
         Ok(file)
     }
 

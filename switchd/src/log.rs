@@ -22,6 +22,9 @@ const PERIOD: Duration = Duration::from_secs(60);
 /// program count as one kind.
 const KINDS: usize = 256;
 
+/// What libraries write of each frame of a protocol: only who names them sees more.
+const QUIET: &str = "h2=info";
+
 /// Changes the log level.
 type SetLogFilter = Box<dyn Fn(Targets) -> Result<()> + Send + Sync>;
 
@@ -108,7 +111,9 @@ fn filter(text: &str) -> Result<Targets> {
             return Err(format!("--log {text}: '{level}' is no level: {levels}").into());
         }
     }
-    text.parse().map_err(context(format_args!("--log {text}")))
+    let with_quiet = format!("{QUIET},{text}");
+    let filter = with_quiet.parse();
+    filter.map_err(context(format_args!("--log {text}")))
 }
 
 /// The lines since the period began.
@@ -229,6 +234,16 @@ mod tests {
         for level in ["inof", "foo", "", "debug,", "bofuss_channel=loud"] {
             let error = check(level).expect_err("it is none").text;
             assert!(error.contains("is no level"), "{error}");
+        }
+    }
+
+    #[test]
+    fn frames_of_http2_are_written_for_who_names_them() {
+        for (level, is_written) in [("debug", false), ("trace", false), ("debug,h2=debug", true)] {
+            let filter = filter(level).expect("it is one");
+            let writes = |part| filter.would_enable(part, &tracing::Level::DEBUG);
+            assert!(writes("bofuss"), "{level}");
+            assert_eq!(writes("h2::codec"), is_written, "{level}");
         }
     }
 

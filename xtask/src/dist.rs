@@ -28,8 +28,8 @@ for file in contrib/*.py contrib/wireshark/*.lua; do put share/bofuss "$file"; d
 for folder in prometheus containerlab kathara; do
     for file in contrib/$folder/*.*; do put "share/bofuss/$folder" "$file"; done
 done
-(cd examples && find . -name '*.py' -o -name '*.md' -o -name '*.toml' \
-    -o -path './p4/*/*' ! -name '*.rs') | while read -r file; do
+(cd examples && find . -type f -regextype egrep -regex '.*[.](py|md|toml|p4|json|txtpb|stf)') \
+    | while read -r file; do
     install -D -m 644 "examples/$file" "$usr/share/bofuss/examples/$file"
 done
 put share/doc/bofuss/examples contrib/bofuss.toml

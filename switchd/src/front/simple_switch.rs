@@ -361,15 +361,11 @@ impl SimpleSwitchCli {
         Ok(captures.collect())
     }
 
-    /// The level of the log: without an option, what an operator should know. The frames of HTTP/2
-    /// are not of the switch.
+    /// The level of the log: without an option, what an operator should know.
     fn level(&self) -> String {
         let wants_log = self.log_console || self.log_file.is_some();
         let level = if wants_log { "debug" } else { "info" };
-        match self.log_level.as_deref().unwrap_or(level) {
-            level @ ("debug" | "trace") => format!("{level},h2=info"),
-            level => level.into(),
-        }
+        self.log_level.as_deref().unwrap_or(level).into()
     }
 }
 
@@ -463,7 +459,7 @@ mod tests {
         let (config, warnings) = read(line).expect("it is right");
         assert_eq!(
             (config.name.as_str(), config.log.as_str()),
-            ("bmv2-0", "debug,h2=info")
+            ("bmv2-0", "debug")
         );
         let p4 = config.p4.expect("it has a program");
         assert_eq!(p4.program(), Some(Path::new(JSON)));
