@@ -9,7 +9,7 @@ use bofuss_oflib::field::{
     ARP_OP, ETH_TYPE, ICMPV6_TYPE, IN_PHY_PORT, IN_PORT, IP_PROTO, MPLS_BOS, PACKET_TYPE,
     STANDARD_FIELDS, VID_PRESENT, VLAN_VID,
 };
-use bofuss_oflib::text::{find_unquoted, items, parse_bytes, parse_match};
+use bofuss_oflib::text::{find_unquoted, items, parse_bytes, parse_match, parse_port_named};
 use bofuss_oflib::{Catalogue, Field, FieldMatch, Mac, Match, ParseError, PortNo};
 use bofuss_packet::craft::{
     Layer, arp, ethernet, icmp, ipv4, ipv6, mpls, pbb, sctp, tcp, udp, vlan,
@@ -47,12 +47,16 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
         && let (port, digits) = text.split_at(at)
         && is_hex(digits)
         && !are_bytes
-        && let Ok(port) = bofuss_oflib::text::parse_port_named(port, catalogue)
+        && let Ok(port) = parse_port_named(port, catalogue)
     {
         return Ok((port, parse_bytes(digits)?));
     }
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
-    if first.parse::<u32>().is_ok() && !is_hex(text) {
+    let is_port = match rest {
+        "" => first.parse::<u32>().is_ok(),
+        _ => parse_port_named(first, catalogue).is_ok(),
+    };
+    if is_port && !is_hex(text) {
         let wrong = rest.trim();
         return Err(
             format!("'{wrong}' after port {first}: pairs of hexadecimal digits go there").into(),

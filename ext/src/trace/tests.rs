@@ -202,6 +202,7 @@ fn a_packet_that_cannot_be_is_refused_with_the_field() {
         ("tcp,tcp_dts=80", "tcp_dst"),
         ("xyz", "xyz"),
         ("1 zz", "'zz' after port 1"),
+        ("local zz", "'zz' after port local"),
     ] {
         let error = packet(text).expect_err(text);
         assert!(error.to_string().contains(part), "{text}: {error}");
