@@ -157,6 +157,13 @@ fn log_to(path: &Path) -> Result<()> {
     rustix::stdio::dup2_stderr(file).map_err(context("--log-file"))
 }
 
+/// Translates a sentence about an option of `bofuss run` to a program's own, by pairs of both.
+fn in_our_words(error: &str, ours: &[(&str, &str)]) -> String {
+    let known = ours.iter().find(|(theirs, _)| error.starts_with(theirs));
+    let (theirs, own) = known.copied().unwrap_or_default();
+    format!("{own}{}", &error[theirs.len()..])
+}
+
 /// Redirects standard output to /dev/null; with `errors`, standard error, too.
 fn close_output(errors: bool) -> io::Result<()> {
     let null = File::options().write(true).open("/dev/null")?;

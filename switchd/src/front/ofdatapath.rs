@@ -21,6 +21,13 @@ const PROGRAM: &str = "ofdatapath";
 const MAX_INTERFACE_BYTES: usize = 15;
 /// The device that makes TAP interfaces.
 const TUN: &str = "/dev/net/tun";
+/// Options of `bofuss run`, and what they are called here.
+const OURS: [(&str, &str); 4] = [
+    ("--dpid", "--datapath-id"),
+    ("--port", "--interfaces"),
+    ("--listen ", ""),
+    ("--controller ", ""),
+];
 
 /// A datapath, with the command line of BOFUSS. docs/ofdatapath.md has all options.
 #[derive(Parser)]
@@ -128,7 +135,7 @@ impl OfdatapathCli {
         options.ports.extend(self.local(options.name.as_deref()));
         let mut config = options
             .check()
-            .map_err(|error| error.map(|text| in_our_words(&text)))?;
+            .map_err(|error| error.map(|text| super::in_our_words(&text, &OURS)))?;
         config.is_named &= !super::is_by_port(&config.name);
         let desc = &mut config.desc;
         set(&mut desc.mfr_desc, &self.mfr_desc);
@@ -184,21 +191,6 @@ fn set<'a, T: From<&'a str>>(place: &mut T, given: &'a Option<String>) {
     if let Some(text) = given {
         *place = text.as_str().into();
     }
-}
-
-/// Translates a sentence about an option of `bofuss run` to the option of this program.
-fn in_our_words(error: &str) -> String {
-    let ours = [
-        ("--dpid", "--datapath-id"),
-        ("--port", "--interfaces"),
-        ("--listen ", ""),
-        ("--controller ", ""),
-    ];
-    let (theirs, own) = ours
-        .into_iter()
-        .find(|(theirs, _)| error.starts_with(theirs))
-        .unwrap_or_default();
-    format!("{own}{}", &error[theirs.len()..])
 }
 
 #[cfg(test)]

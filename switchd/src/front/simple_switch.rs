@@ -19,6 +19,19 @@ pub const PROGRAMS: [&str; 2] = ["simple_switch", "simple_switch_grpc"];
 const GRPC_ADDRESS: &str = "0.0.0.0:9559";
 /// The port that means a drop.
 const DROP_PORT: u32 = 511;
+/// Options of `bofuss run`, and what they are called here.
+const OURS: [(&str, &str); 10] = [
+    ("--p4 ", ""),
+    ("--p4runtime", "--grpc-server-addr"),
+    ("--p4-device-id", "--device-id"),
+    ("--p4-cpu-port", "--cpu-port"),
+    ("--private-key", "--grpc-server-key"),
+    ("--certificate", "--grpc-server-cert"),
+    ("--ca-cert", "--grpc-server-cacert"),
+    ("--port", "--interface"),
+    ("--capture", "--pcap"),
+    ("--log ", "--log-level "),
+];
 
 /// A switch with a P4 program, with the command line of bmv2. docs/p4.md has all options.
 #[derive(Debug, Parser)]
@@ -203,7 +216,8 @@ impl SimpleSwitchCli {
             options
         };
         let checked = options.check();
-        let mut config = checked.map_err(|error| error.map(|text| in_our_words(&text)))?;
+        let mut config =
+            checked.map_err(|error| error.map(|text| super::in_our_words(&text, &OURS)))?;
         // Another number follows the name if a switch has it.
         config.is_named = false;
         Ok(config)
@@ -388,27 +402,6 @@ impl Target {
         ];
         files.map(Option::is_some)
     }
-}
-
-/// Translates a sentence about an option of `bofuss run` to the option of these programs.
-fn in_our_words(error: &str) -> String {
-    let ours = [
-        ("--p4 ", ""),
-        ("--p4runtime", "--grpc-server-addr"),
-        ("--p4-device-id", "--device-id"),
-        ("--p4-cpu-port", "--cpu-port"),
-        ("--private-key", "--grpc-server-key"),
-        ("--certificate", "--grpc-server-cert"),
-        ("--ca-cert", "--grpc-server-cacert"),
-        ("--port", "--interface"),
-        ("--capture", "--pcap"),
-        ("--log ", "--log-level "),
-    ];
-    let (theirs, own) = ours
-        .into_iter()
-        .find(|(theirs, _)| error.starts_with(theirs))
-        .unwrap_or_default();
-    format!("{own}{}", &error[theirs.len()..])
 }
 
 #[cfg(test)]
