@@ -56,6 +56,15 @@ Message(uint8_t type, uint32_t xid, const std::vector<uint8_t>& body = {})
     message.insert(message.end(), body.begin(), body.end());
     return message;
 }
+// Frees a message that a handler takes.
+template <class T>
+ofl_err
+Dropped(T* msg)
+{
+    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
+    return 0;
+}
+
 } // namespace
 
 uint64_t
@@ -406,8 +415,7 @@ OFSwitch13Controller::HandshakeSuccessful(Ptr<const RemoteSwitch>)
 ofl_err
 OFSwitch13Controller::HandlePacketIn(ofl_msg_packet_in* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
-    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 ofl_err
@@ -416,8 +424,7 @@ OFSwitch13Controller::HandleError(ofl_msg_error* msg, Ptr<const RemoteSwitch> sw
     char* text = ofl_msg_to_string(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
     NS_LOG_ERROR("switch " << swtch->GetDpId() << ": " << text);
     std::free(text);
-    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 ofl_err
@@ -425,15 +432,13 @@ OFSwitch13Controller::HandleFlowRemoved(ofl_msg_flow_removed* msg,
                                         Ptr<const RemoteSwitch>,
                                         uint32_t)
 {
-    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 ofl_err
 OFSwitch13Controller::HandlePortStatus(ofl_msg_port_status* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
-    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 ofl_err
@@ -441,8 +446,7 @@ OFSwitch13Controller::HandleGetConfigReply(ofl_msg_get_config_reply* msg,
                                            Ptr<const RemoteSwitch>,
                                            uint32_t)
 {
-    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 ofl_err
@@ -450,15 +454,13 @@ OFSwitch13Controller::HandleMultipartReply(ofl_msg_multipart_reply_header* msg,
                                            Ptr<const RemoteSwitch>,
                                            uint32_t)
 {
-    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 ofl_err
 OFSwitch13Controller::HandleBarrierReply(ofl_msg_header* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
-    ofl_msg_free(msg, nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 ofl_err
@@ -466,29 +468,25 @@ OFSwitch13Controller::HandleQueueGetConfigReply(ofl_msg_queue_get_config_reply* 
                                                 Ptr<const RemoteSwitch>,
                                                 uint32_t)
 {
-    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 ofl_err
 OFSwitch13Controller::HandleRoleReply(ofl_msg_role_request* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
-    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 ofl_err
 OFSwitch13Controller::HandleAsyncReply(ofl_msg_async_config* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
-    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 ofl_err
 OFSwitch13Controller::HandleEchoReply(ofl_msg_echo* msg, Ptr<const RemoteSwitch>, uint32_t)
 {
-    ofl_msg_free(reinterpret_cast<ofl_msg_header*>(msg), nullptr);
-    return 0;
+    return Dropped(msg);
 }
 
 } // namespace ns3
