@@ -268,10 +268,12 @@ fn apply(case: &Tutorial, root: &Path, changed: &mut ChangedFiles) -> Result<(),
     Ok(())
 }
 
-/// Sets a command up to run in the copy.
+/// Sets a command up to run in the copy. What a case changes is built anew and no more, whatever
+/// the tree's own build is told.
 fn in_copy(command: &mut Command, target: &Path) {
     command
         .current_dir(target.join(COPY))
+        .env("CARGO_INCREMENTAL", "1")
         .env("CARGO_TARGET_DIR", target.join(COPY_TARGET));
 }
 
