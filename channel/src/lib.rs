@@ -83,7 +83,7 @@ pub use identity::{TlsError, TlsFiles};
 pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers, PeerSource};
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use pace::RateLimit;
-pub use places::MAX_CONNECTIONS_PER_LISTENER;
+pub use places::{ListenerPlace, MAX_CONNECTIONS_PER_LISTENER, Places};
 pub use queue_place::{MAX_WAITING, QueuePlace};
 pub use reading::{Reading, ReadingError};
 pub use reason::Reason;

@@ -1,4 +1,4 @@
-//! The places of a listener for peers that have said who they are, of which no source takes all.
+//! A bounded number of places for peers, of which no source takes all.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -8,20 +8,20 @@ use crate::newcomers::PeerSource;
 /// further ones are closed and counted.
 pub const MAX_CONNECTIONS_PER_LISTENER: usize = 64;
 
-/// The holders of places. A source may hold at most as many as remain free (the dynamic threshold
-/// of Choudhury and Hahne, 1998): one alone gets half of them, and a few that want all still leave
-/// some to others.
+/// The holders of [`MAX_CONNECTIONS_PER_LISTENER`] places. A source may hold at most as many as
+/// remain free (the dynamic threshold of Choudhury and Hahne, 1998): one alone gets half of them,
+/// and a few that want all still leave some to others. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places(Arc<Mutex<Vec<PeerSource>>>);
+pub struct Places(Arc<Mutex<Vec<PeerSource>>>);
 
 impl Places {
     /// Returns true if a peer from `source` would get a place now.
-    pub(crate) fn has_one_for(&self, source: PeerSource) -> bool {
+    pub fn has_one_for(&self, source: PeerSource) -> bool {
         may_take(&self.list(), source)
     }
 
     /// Takes a place; `None` if there is none for `source`.
-    pub(crate) fn take(&self, source: PeerSource) -> Option<ListenerPlace> {
+    pub fn take(&self, source: PeerSource) -> Option<ListenerPlace> {
         let mut holders = self.list();
         if !may_take(&holders, source) {
             return None;
@@ -46,7 +46,7 @@ fn may_take(holders: &[PeerSource], source: PeerSource) -> bool {
 
 /// A place that is held; it is free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct ListenerPlace {
+pub struct ListenerPlace {
     places: Places,
     source: PeerSource,
 }

@@ -121,7 +121,6 @@ fn start() -> Running {
         let settings = Settings {
             device_id: 1,
             cpu_port: Some(CPU_PORT),
-            max_connections: 4,
             tls: None,
         };
         let pipeline = Pipeline::new(P4INFO, PROGRAM.into()).expect("p4c wrote both");

@@ -57,7 +57,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settings = Settings {
         device_id: 1,
         cpu_port: Some(CPU_PORT),
-        max_connections: 16,
         tls: None,
     };
     let (server, reports) = Server::new(settings, jobs, None);

@@ -22,6 +22,8 @@ struct Role {
     members: Vec<Member>,
     /// The highest election id that any controller ever had.
     highest: Option<u128>,
+    /// When its last controller left; the later, the higher.
+    left: u64,
 }
 
 impl Role {
@@ -48,9 +50,11 @@ pub struct Standing {
 pub struct Arbitration {
     roles: BTreeMap<String, Role>,
     of_stream: BTreeMap<StreamId, String>,
+    leavings: u64,
 }
 
-/// The most roles.
+/// The most roles. For one more, that without controllers is forgotten which lost its last one
+/// first.
 const MAX_ROLES: usize = 256;
 
 impl Arbitration {
@@ -67,10 +71,13 @@ impl Arbitration {
             return Err(Refusal::precondition("a stream cannot change its role"));
         }
         if !self.roles.contains_key(role) && self.roles.len() >= MAX_ROLES {
-            return Err(Refusal::new(
-                Code::ResourceExhausted,
-                "there are too many roles",
-            ));
+            let empty = self.roles.iter().filter(|(_, row)| row.members.is_empty());
+            let Some((name, _)) = empty.min_by_key(|(_, row)| row.left) else {
+                let what = "there are too many roles";
+                return Err(Refusal::new(Code::ResourceExhausted, what));
+            };
+            let name = name.clone();
+            self.roles.remove(&name);
         }
         let row = self.roles.entry(role.into()).or_default();
         let taken = |member: &Member| member.stream != stream && member.election == election;
@@ -99,6 +106,8 @@ impl Arbitration {
         };
         let was_primary = row.primary().is_some_and(|member| member.stream == stream);
         row.members.retain(|member| member.stream != stream);
+        self.leavings += 1;
+        row.left = self.leavings;
         if !was_primary {
             return Vec::new();
         }
@@ -169,5 +178,32 @@ mod tests {
         roles.update(1, "", None).expect("backup");
         assert_eq!(roles.standing(1).map(|s| s.code), Some(Code::NotFound));
         assert!(roles.primaries().is_empty());
+    }
+
+    #[test]
+    fn the_role_that_nobody_has_for_longest_gives_way_to_a_new_one() {
+        let mut roles = Arbitration::default();
+        for stream in 0..MAX_ROLES as StreamId {
+            let joined = roles.update(stream, &format!("role {stream}"), Some(9));
+            joined.expect("there is room");
+        }
+        let refused = roles
+            .update(1000, "new", Some(1))
+            .expect_err("all are in use");
+        assert_eq!(refused.code, Code::ResourceExhausted);
+        roles.leave(7);
+        roles.leave(3);
+        roles
+            .update(1000, "new", Some(1))
+            .expect("in place of role 7");
+        roles.update(1001, "role 3", Some(8)).expect("it is there");
+        roles
+            .check("role 3", 8)
+            .expect_err("its highest id is known");
+        roles.leave(1001);
+        roles
+            .update(1002, "role 7", Some(1))
+            .expect("in place of role 3");
+        roles.check("role 7", 1).expect("it is new");
     }
 }

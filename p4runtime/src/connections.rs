@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bofuss_channel::{ListenerPlace, Newcomers, PeerSource, Places};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, Sleep, interval, sleep, timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
@@ -59,8 +60,6 @@ pub struct Settings {
     pub device_id: u64,
     /// Packet-outs enter the program at this port. Without one, they are refused.
     pub cpu_port: Option<u32>,
-    /// The most connections at once; others are closed.
-    pub max_connections: usize,
     /// Without it, connections are plain.
     pub tls: Option<TlsFiles>,
 }
@@ -104,6 +103,7 @@ impl Server {
         let calls = Calls {
             device_id: settings.device_id,
             device,
+            long_requests: Arc::default(),
         };
         let server = Self {
             calls,
@@ -138,8 +138,7 @@ impl Server {
             builder = builder.tls_config(config).map_err(ServeError)?;
         }
         let (accepted, connections) = mpsc::channel(1);
-        let most = self.settings.max_connections;
-        let accepting = tokio::spawn(accept(listener, accepted, most));
+        let accepting = tokio::spawn(accept(listener, accepted));
         let device = self.calls.device.clone();
         let reporting = tokio::spawn(report(device.clone(), self.reports, self.reported));
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -171,32 +170,28 @@ impl Server {
     }
 }
 
-/// Accepts connections, at most `most` at once.
-async fn accept(
-    listener: TcpListener,
-    accepted: mpsc::Sender<io::Result<Connection>>,
-    most: usize,
-) {
-    let room = Arc::new(Semaphore::new(most));
+/// Accepts connections. One that has sent a byte gets a place, if there is one for its source.
+async fn accept(listener: TcpListener, accepted: mpsc::Sender<io::Result<Connection>>) {
+    let newcomers = Newcomers::default();
+    let places = Places::default();
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // As when there are too many open files.
-            sleep(Duration::from_millis(100)).await;
+        let (stream, newcomer) = newcomers.accept_host(&listener).await;
+        let Ok(peer) = stream.peer_addr() else {
             continue;
         };
-        let Ok(permit) = room.clone().try_acquire_owned() else {
-            continue;
-        };
+        let source = peer.ip().into();
         // Else answers wait for the other end's acknowledgements; the builder has no connections of
         // its own for which it could set it.
         if stream.set_nodelay(true).is_err() {
             continue;
         }
-        let accepted = accepted.clone();
+        let (accepted, places) = (accepted.clone(), places.clone());
         tokio::spawn(async move {
-            let first = timeout(FIRST_BYTE, stream.peek(&mut [0])).await;
-            if matches!(first, Ok(Ok(1))) {
-                let connection = Connection::new(stream, permit);
+            let mut byte = [0];
+            let first = timeout(FIRST_BYTE, stream.peek(&mut byte));
+            let begins = matches!(newcomer.finish(first).await, Some(Ok(Ok(1))));
+            if let Some(place) = places.take(source).filter(|_| begins) {
+                let connection = Connection::new(stream, source, place);
                 // At the end, nobody takes it.
                 let _ = accepted.send(Ok(connection)).await;
             }
@@ -237,7 +232,7 @@ fn epoch() -> u64 {
 /// A connection, which counts among all until it is closed.
 struct Connection {
     stream: TcpStream,
-    _permit: OwnedSemaphorePermit,
+    _place: ListenerPlace,
     peer: Peer,
     /// Bytes that the preface still needs.
     lacks: usize,
@@ -246,12 +241,12 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(stream: TcpStream, permit: OwnedSemaphorePermit) -> Self {
+    fn new(stream: TcpStream, source: PeerSource, place: ListenerPlace) -> Self {
         let room = Room::of_connection();
         Self {
             stream,
-            _permit: permit,
-            peer: Peer { room },
+            _place: place,
+            peer: Peer { source, room },
             lacks: PREFACE,
             heard: Instant::now(),
             late: Box::pin(sleep(FIRST_BYTE)),

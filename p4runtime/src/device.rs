@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bofuss_p4::Switch;
-use tokio::sync::Mutex as Turns;
+use tokio::sync::{Mutex as Turns, MutexGuard as TurnGuard};
+use tokio::task::spawn_blocking;
 use tonic::Code;
 
 use crate::digests::{data, nanoseconds};
@@ -39,8 +40,10 @@ pub struct Device {
     pub streams: Streams,
     pipelines: Arc<Mutex<Pipelines>>,
     side: Arc<Mutex<Side>>,
-    /// One writes at a time.
+    /// One at a time uses the switch, for a part of what it wants, so that others wait for parts.
     turns: Arc<Turns<()>>,
+    /// One program is checked at a time.
+    checks: Arc<Turns<()>>,
 }
 
 impl Device {
@@ -62,6 +65,7 @@ impl Device {
             pipelines: Arc::new(Mutex::new(pipelines)),
             side: Arc::default(),
             turns: Arc::default(),
+            checks: Arc::default(),
         }
     }
 
@@ -90,33 +94,31 @@ impl Device {
         action: Action,
         config: Option<ForwardingPipelineConfig>,
     ) -> Result<()> {
-        let _turn = self.turns.lock().await;
-        let needed = || Refusal::invalid("there is no configuration");
-        match (action, config) {
+        let _turn = self.checks.lock().await;
+        let saved = self.pipelines().saved.clone();
+        let check = move || match (action, config) {
             (Action::Unspecified, _) => Err(Refusal::invalid("there is no action")),
             (Action::Commit, Some(_)) => Err(Refusal::invalid("a commit has no configuration")),
             (Action::Commit, None) => {
-                let saved = self.pipelines().saved.clone();
                 let absent = || Refusal::precondition("no pipeline was saved");
                 let pipeline = saved.ok_or_else(absent)?;
                 let program = pipeline.program()?;
-                self.commit(pipeline, program, false).await
+                Ok((pipeline, program))
             }
-            (action, config) => {
-                let config = config.ok_or_else(needed)?;
-                let checked = tokio::task::spawn_blocking(|| Pipeline::check(config)).await;
-                let ended = |_| Refusal::unavailable("the switch is ending");
-                let (pipeline, program) = checked.map_err(ended)??;
-                match action {
-                    Action::VerifyAndSave => {
-                        self.pipelines().saved = Some(pipeline);
-                        Ok(())
-                    }
-                    Action::VerifyAndCommit => self.commit(pipeline, program, false).await,
-                    Action::ReconcileAndCommit => self.commit(pipeline, program, true).await,
-                    Action::Verify | Action::Unspecified | Action::Commit => Ok(()),
-                }
+            (_, Some(config)) => Pipeline::check(config),
+            (_, None) => Err(Refusal::invalid("there is no configuration")),
+        };
+        let checked = spawn_blocking(check).await;
+        let ended = |_| Refusal::unavailable("the switch is ending");
+        let (pipeline, program) = checked.map_err(ended)??;
+        match action {
+            Action::VerifyAndSave => {
+                self.pipelines().saved = Some(pipeline);
+                Ok(())
             }
+            Action::VerifyAndCommit | Action::Commit => self.commit(pipeline, program, false).await,
+            Action::ReconcileAndCommit => self.commit(pipeline, program, true).await,
+            Action::Verify | Action::Unspecified => Ok(()),
         }
     }
 
@@ -127,6 +129,7 @@ impl Device {
         program: bofuss_p4::Program,
         keeps: bool,
     ) -> Result<()> {
+        let _turn = self.turns.lock().await;
         let old = self.pipelines().running.clone();
         let info = pipeline.info.clone();
         let side = self.side.clone();
@@ -171,9 +174,9 @@ impl Device {
         Ok(())
     }
 
-    /// Makes updates. Returns one result for each. Errors: there is no pipeline.
+    /// Makes updates, some in each turn. Returns one result for each. Errors: there is no pipeline,
+    /// or it gave its place to another before all updates were made.
     pub async fn write(&self, updates: Vec<Update>) -> Result<Vec<Result<()>>> {
-        let _turn = self.turns.lock().await;
         let pipeline = self.running()?;
         let mut results = Vec::with_capacity(updates.len());
         let mut updates = updates.into_iter();
@@ -182,6 +185,7 @@ impl Device {
             if some.is_empty() {
                 return Ok(results);
             }
+            let _turn = self.turn(&pipeline).await?;
             let done = self.act(&pipeline, move |target| -> Vec<Result<()>> {
                 some.iter().map(|update| target.write(update)).collect()
             });
@@ -205,11 +209,17 @@ impl Device {
         pipeline: &Pipeline,
         step: Step,
     ) -> Result<(Vec<Entity>, Option<Step>)> {
-        let _turn = self.turns.lock().await;
-        if !Arc::ptr_eq(&pipeline.info, &self.running()?.info) {
-            return Err(Refusal::new(Code::Aborted, "the pipeline is another now"));
-        }
+        let _turn = self.turn(pipeline).await?;
         self.act(pipeline, move |target| target.read(&step)).await?
+    }
+
+    /// Waits for a turn. Errors: the pipeline is another now.
+    async fn turn(&self, pipeline: &Pipeline) -> Result<TurnGuard<'_, ()>> {
+        let turn = self.turns.lock().await;
+        if Arc::ptr_eq(&pipeline.info, &self.running()?.info) {
+            return Ok(turn);
+        }
+        Err(Refusal::new(Code::Aborted, "the pipeline is another now"))
     }
 
     /// Does something with the switch and all that is known of it. Errors: the switch is ending.

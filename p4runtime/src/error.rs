@@ -12,6 +12,8 @@ use crate::wire::messages::{Any, Error, Status};
 const MAX_MESSAGE: usize = 1024;
 /// The details that one response has room for, in bytes.
 const MAX_DETAILS: usize = 4096;
+/// The most updates for whose codes there is this room.
+const MAX_CODES: usize = 96;
 
 /// Why something is refused: a code of gRPC and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,13 +95,21 @@ impl From<Refusal> for tonic::Status {
 }
 
 /// The answer to a batch: one result for each update, in their order. All went well, or the status
-/// has one `p4.v1.Error` for each update; of large batches only the code of each has room.
+/// names the first that failed and has one `p4.v1.Error` for each update, or only the codes where
+/// messages have no room; of more than [`MAX_CODES`] updates, none.
 pub(crate) fn batch(results: &[Result<()>]) -> std::result::Result<(), tonic::Status> {
-    let failed = results.iter().filter(|result| result.is_err()).count();
-    if failed == 0 {
+    let mut failures = results.iter().zip(1..);
+    let first = failures.find_map(|(result, number)| Some((result.as_ref().err()?, number)));
+    let Some((refusal, number)) = first else {
         return Ok(());
+    };
+    let failed = 1 + failures.filter(|(result, _)| result.is_err()).count();
+    let all = results.len();
+    let mut message = format!("{failed} of {all} updates failed, the first is {number}: {refusal}");
+    message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+    if all > MAX_CODES {
+        return Err(tonic::Status::new(Code::Unknown, message));
     }
-    let message = format!("{failed} of {} updates failed", results.len());
     let encode = |with_messages: bool| {
         let errors = results.iter().map(|result| {
             let mut error = match result {
@@ -127,4 +137,28 @@ pub(crate) fn batch(results: &[Result<()>]) -> std::result::Result<(), tonic::St
     }
     let status = tonic::Status::with_details(Code::Unknown, message, details.into());
     Err(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_to_a_batch_fits_the_headers_of_http() {
+        let refusal = Refusal::not_found("an entry is not there, ".repeat(9));
+        for all in [2, MAX_CODES, MAX_CODES + 1, 100_000] {
+            let mut results = vec![Err(refusal.clone()); all];
+            results[0] = Ok(());
+            let status = batch(&results).expect_err("all but one failed");
+            let begin = format!("{} of {all} updates failed, the first is 2: an ", all - 1);
+            assert!(status.message().starts_with(&begin), "{status}");
+            assert!(status.message().len() <= MAX_MESSAGE);
+            assert!(status.details().len() <= MAX_DETAILS, "{all}");
+            let details = Status::decode(status.details())
+                .expect("it is a status")
+                .details;
+            assert_eq!(details.len(), if all > MAX_CODES { 0 } else { all });
+        }
+        assert!(batch(&[Ok(()), Ok(())]).is_ok());
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bofuss_channel::PeerSource;
 use http_body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
@@ -43,6 +44,8 @@ impl Room {
 /// What requests know of the connection on which they come.
 #[derive(Clone)]
 pub struct Peer {
+    /// Where it comes from.
+    pub source: PeerSource,
     /// What all of its requests may take.
     pub room: Room,
 }

@@ -1,8 +1,13 @@
 //! The calls of the service, each with its checks.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use bofuss_channel::PeerSource;
+use prost::Message;
+use prost::bytes::Bytes;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Response, Status, Streaming};
@@ -11,7 +16,7 @@ use crate::arbitration::StreamId;
 use crate::device::Device;
 use crate::entities::steps;
 use crate::error::{Refusal, Result, batch};
-use crate::room::Share;
+use crate::room::{Peer, Share};
 use crate::streams::Outgoing;
 use crate::wire::entities::Entity;
 use crate::wire::messages::{
@@ -20,7 +25,8 @@ use crate::wire::messages::{
     GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse,
     SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse, StreamError,
     StreamErrorDetails, StreamMessageRequest, StreamMessageRequestUpdate,
-    StreamMessageResponseUpdate, Update, WriteRequest, WriteRequestAtomicity, WriteResponse,
+    StreamMessageResponseUpdate, Update, WriteRequest, WriteRequestAtomicity, WriteRequestSender,
+    WriteResponse,
 };
 use crate::wire::messages::{DigestListAckError, PacketOutError, StreamOtherError};
 
@@ -32,6 +38,8 @@ const READ_ROOM: usize = 2;
 const MAX_ASKED: usize = 4096;
 /// How long a response may wait for a reader that does not read.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Up to this length, in bytes, a request to write is decoded at once.
+const SHORT: usize = 64 << 10;
 /// How long a stream has for its first message.
 const FIRST_MESSAGE: Duration = Duration::from_secs(10);
 
@@ -40,6 +48,8 @@ const FIRST_MESSAGE: Duration = Duration::from_secs(10);
 pub struct Calls {
     pub device_id: u64,
     pub device: Device,
+    /// Who may decode a long request.
+    pub long_requests: Arc<Mutex<()>>,
 }
 
 impl Calls {
@@ -98,15 +108,14 @@ impl Calls {
         }))
     }
 
-    pub async fn write(
-        self,
-        request: Request<WriteRequest>,
-    ) -> Result<Response<WriteResponse>, Status> {
+    pub async fn write(self, request: Request<Bytes>) -> Result<Response<WriteResponse>, Status> {
         let share = request.extensions().get::<Share>().cloned();
-        let request = request.into_inner();
-        self.check_device(request.device_id)?;
-        let (role, id) = (&request.role, request.election_id.as_ref());
-        self.device.streams.check(request.role_id, role, id)?;
+        let bytes = request.into_inner();
+        let sender: WriteRequestSender = decoded(&bytes)?;
+        self.check_device(sender.device_id)?;
+        let (role, id) = (&sender.role, sender.election_id.as_ref());
+        self.device.streams.check(sender.role_id, role, id)?;
+        let request = self.request_to_write(bytes).await?;
         take::<Update>(share.as_ref(), request.updates.len())?;
         if request.atomicity() != WriteRequestAtomicity::ContinueOnError {
             let what = "batches that are made whole or not at all are not there";
@@ -114,6 +123,17 @@ impl Calls {
         }
         batch(&self.device.write(request.updates).await?)?;
         Ok(Response::new(WriteResponse {}))
+    }
+
+    /// Decodes a request; a long one on a thread of its own, and one of these at a time.
+    async fn request_to_write(&self, bytes: Bytes) -> Result<WriteRequest> {
+        if bytes.len() <= SHORT {
+            return decoded(&bytes);
+        }
+        let _turn = self.long_requests.lock().await;
+        let decoding = spawn_blocking(move || decoded(&bytes));
+        let ended = |_| Refusal::unavailable("the switch is ending");
+        decoding.await.map_err(ended)?
     }
 
     pub async fn read(
@@ -168,8 +188,14 @@ impl Calls {
         self,
         request: Request<Streaming<StreamMessageRequest>>,
     ) -> Result<Response<ReceiverStream<Outgoing>>, Status> {
-        let (stream, waiting) = self.device.streams.open()?;
-        tokio::spawn(self.follow(stream, request.into_inner()));
+        let peer = Peer::of(request.extensions());
+        let source = peer.map_or(PeerSource::User(None), |peer| peer.source);
+        let opened = self.device.streams.open(source)?;
+        let waiting = opened.waiting;
+        tokio::spawn(async move {
+            let _place = opened.place;
+            self.follow(opened.stream, request.into_inner()).await;
+        });
         Ok(Response::new(ReceiverStream::new(waiting)))
     }
 
@@ -244,6 +270,11 @@ impl Calls {
         let what = "the controller does not read its stream";
         Err(Refusal::new(Code::ResourceExhausted, what))
     }
+}
+
+/// A message. Errors: bytes that are none.
+fn decoded<M: Message + Default>(bytes: &Bytes) -> Result<M> {
+    M::decode(&**bytes).map_err(|error| Refusal::invalid(error.to_string()))
 }
 
 /// Takes what `count` values of a request need. Errors: there is no room.

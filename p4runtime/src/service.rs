@@ -6,17 +6,19 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use prost::Message;
+use prost::bytes::{Buf, Bytes};
 use tonic::body::Body;
+use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
 use tonic::server::{Grpc, ServerStreamingService, StreamingService, UnaryService};
 use tonic::{Code, Request, Response, Status, Streaming};
-use tonic_prost::ProstCodec;
+use tonic_prost::{ProstCodec, ProstEncoder};
 use tower_service::Service;
 
 use crate::room::{Metered, Peer, Room, Share};
 use crate::rpc::Calls;
 use crate::streams::Outgoing;
 use crate::wire::messages::{
-    ReadRequest, ReadResponse, StreamMessageRequest, StreamMessageResponse,
+    ReadRequest, ReadResponse, StreamMessageRequest, StreamMessageResponse, WriteResponse,
 };
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -67,6 +69,37 @@ impl StreamingService<StreamMessageRequest> for Stream {
 
     fn call(&mut self, request: Request<Streaming<StreamMessageRequest>>) -> Self::Future {
         Box::pin(self.0.clone().stream(request))
+    }
+}
+
+/// Requests to write as they come: their updates are decoded when it is known who may write.
+struct WriteCodec;
+
+impl Codec for WriteCodec {
+    type Encode = WriteResponse;
+    type Decode = Bytes;
+    type Encoder = ProstEncoder<WriteResponse>;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProstEncoder::default()
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Decoder for WriteCodec {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(message.copy_to_bytes(message.remaining())))
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        BufferSettings::default()
     }
 }
 
@@ -132,7 +165,9 @@ impl Service<http::Request<Body>> for P4Runtime {
                 }
                 "Write" => {
                     let call = Unary(|request| calls.clone().write(request));
-                    grpc(MAX_MESSAGE).unary(call, request).await
+                    let grpc = Grpc::new(WriteCodec);
+                    let mut grpc = grpc.max_decoding_message_size(MAX_MESSAGE);
+                    grpc.unary(call, request).await
                 }
                 "Read" => {
                     let mut grpc = grpc(MAX_SHORT);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bofuss_channel::{ListenerPlace, PeerSource, Places};
 use tokio::sync::mpsc;
 use tonic::{Code, Status};
 
@@ -17,8 +18,6 @@ use crate::wire::messages::{
 const ROOM: usize = 256;
 /// The room of these that only answers and arbitration may take.
 const RESERVE: usize = 32;
-/// The most streams at once.
-const MAX_STREAMS: usize = 64;
 /// The longest name of a role, in bytes.
 const MAX_NAME: usize = 256;
 
@@ -29,10 +28,20 @@ pub type Outgoing = std::result::Result<Response, Status>;
 #[derive(Clone)]
 pub struct Streams(Arc<Mutex<State>>);
 
+/// A new stream.
+pub struct Opened {
+    pub stream: StreamId,
+    /// What waits for its controller.
+    pub waiting: mpsc::Receiver<Outgoing>,
+    /// To be kept as long as it is served.
+    pub place: ListenerPlace,
+}
+
 struct State {
     device_id: u64,
     arbitration: Arbitration,
     queues: BTreeMap<StreamId, mpsc::Sender<Outgoing>>,
+    places: Places,
     next: StreamId,
     ended: bool,
 }
@@ -44,6 +53,7 @@ impl Streams {
             device_id,
             arbitration: Arbitration::default(),
             queues: BTreeMap::new(),
+            places: Places::default(),
             next: 0,
             ended: false,
         })))
@@ -53,21 +63,25 @@ impl Streams {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new stream, and what waits for it. Errors: there are too many, the server ends.
-    pub fn open(&self) -> Result<(StreamId, mpsc::Receiver<Outgoing>)> {
+    /// A new stream of a source. Errors: there are too many, the server ends.
+    pub fn open(&self, source: PeerSource) -> Result<Opened> {
         let mut state = self.state();
         if state.ended {
             return Err(Refusal::unavailable("the switch is ending"));
         }
-        if state.queues.len() >= MAX_STREAMS {
+        let Some(place) = state.places.take(source) else {
             let what = "there are too many controllers";
             return Err(Refusal::new(Code::ResourceExhausted, what));
-        }
+        };
         let (queue, waiting) = mpsc::channel(ROOM);
         state.next += 1;
         let stream = state.next;
         state.queues.insert(stream, queue);
-        Ok((stream, waiting))
+        Ok(Opened {
+            stream,
+            waiting,
+            place,
+        })
     }
 
     /// A stream ends; those of its role are told if it was the primary's.

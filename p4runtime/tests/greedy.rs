@@ -2,23 +2,29 @@
 
 mod common;
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bofuss_p4runtime::wire::entities::{Entity, EntityKind, TableEntry};
 use bofuss_p4runtime::wire::messages::{
     MasterArbitrationUpdate, ReadRequest, ReadResponse, Role, StreamMessageRequestUpdate, Uint128,
+    UpdateType,
 };
-use common::{Controller, start};
+use common::{Controller, action, exact, start};
+use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 use tonic::Code;
+use tonic::transport::{Channel, Endpoint};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preface_that_stops_gives_its_place_to_others() {
     let running = start(true).await;
     let mut half_open = Vec::new();
-    for length in [1, 12, 23, 23] {
+    for length in [1, 12, 23].repeat(20) {
         let mut stream = TcpStream::connect(&running.address)
             .await
             .expect("it listens");
@@ -33,6 +39,114 @@ async fn a_preface_that_stops_gives_its_place_to_others() {
             .expect("it is closed");
     }
     Controller::primary(&running.address, 1).await;
+}
+
+/// A connection from an address of this machine.
+async fn from_host(host: &str, address: &str) -> Result<Channel, tonic::transport::Error> {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+    let endpoint = endpoint.local_address(Some(host.parse().expect("an address")));
+    endpoint.connect().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_leaves_connections_to_others() {
+    let running = start(true).await;
+    let mut held = Vec::new();
+    let mut refused = 0;
+    for _ in 0..40 {
+        match from_host("127.0.0.1", &running.address).await {
+            Ok(channel) if Controller::is_served(channel.clone()).await => held.push(channel),
+            _ => refused += 1,
+        }
+    }
+    assert_eq!((held.len(), refused), (32, 8));
+    let other = from_host("127.0.0.2", &running.address).await;
+    assert!(Controller::is_served(other.expect("it listens")).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silent_connections_give_way_to_others() {
+    let running = start(true).await;
+    let mut silent = Vec::new();
+    for _ in 0..300 {
+        silent.push(
+            TcpStream::connect(&running.address)
+                .await
+                .expect("it listens"),
+        );
+    }
+    Controller::primary(&running.address, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_leaves_streams_to_others() {
+    let running = start(true).await;
+    let first = from_host("127.0.0.1", &running.address).await;
+    let first = first.expect("it listens");
+    let mut held = Vec::new();
+    for _ in 0..31 {
+        held.push(Controller::over(first.clone()).await);
+    }
+    let second = from_host("127.0.0.1", &running.address).await;
+    let second = second.expect("it listens");
+    held.push(Controller::over(second.clone()).await);
+    let status = Controller::opened(second).await.err();
+    let status = status.expect("it has half of them");
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    let other = from_host("127.0.0.2", &running.address).await;
+    let mut other = Controller::over(other.expect("it listens")).await;
+    assert_eq!(other.arbitrate(1).await, 0);
+}
+
+/// Updates of an entry that is not there, as many as a request may have.
+fn many_updates() -> Vec<EntityKind> {
+    let send = action("MyIngress.send", &[3]);
+    let entry = exact("MyIngress.exactly", 77, send);
+    let entity = EntityKind::TableEntry(entry);
+    let of_one = common::entity(entity.clone()).encoded_len() + 16;
+    vec![entity; (4 << 20) / of_one]
+}
+
+/// Writes long requests, four at once with the primary's election id and four with one that may not
+/// write. It has a thread of its own, as controllers are elsewhere.
+fn write_much(address: String) -> thread::JoinHandle<()> {
+    let work = async move {
+        let mut floods = JoinSet::new();
+        for election in [1, 9].repeat(4) {
+            let mut other = Controller::connect(&address).await;
+            other.election = election;
+            floods.spawn(async move { other.write(UpdateType::Delete, many_updates()).await });
+        }
+        for flood in floods.join_all().await {
+            let refused = flood.expect_err("no entry is there");
+            let codes = [Code::Unknown, Code::PermissionDenied];
+            assert!(codes.contains(&refused.code()), "{refused}");
+        }
+    };
+    thread::spawn(|| Runtime::new().expect("there are threads").block_on(work))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_waits_for_parts_of_long_ones() {
+    let running = start(true).await;
+    let mut primary = Controller::primary(&running.address, 1).await;
+    let floods = write_much(running.address.clone());
+    let send = action("MyIngress.send", &[3]);
+    let entry = EntityKind::TableEntry(exact("MyIngress.exactly", 5, send));
+    let mut kinds = [UpdateType::Insert, UpdateType::Delete].into_iter().cycle();
+    let (mut longest, mut beside) = (Duration::ZERO, 0);
+    while !floods.is_finished() {
+        let begin = Instant::now();
+        let kind = kinds.next().expect("they come again");
+        let written = primary.write(kind, vec![entry.clone()]).await;
+        written.expect("the primary may");
+        longest = longest.max(begin.elapsed());
+        beside += 1;
+        sleep(Duration::from_millis(10)).await;
+    }
+    floods.join().expect("each was answered");
+    println!("{beside} writes beside long ones, the longest waited {longest:?}");
+    assert!(longest < Duration::from_secs(5), "{longest:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,6 @@ async fn start(tls: TlsFiles) -> String {
     let settings = Settings {
         device_id: 1,
         cpu_port: None,
-        max_connections: 4,
         tls: Some(tls),
     };
     let (server, _) = Server::new(settings, jobs, None);

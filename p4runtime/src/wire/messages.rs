@@ -41,6 +41,19 @@ pub struct WriteRequest {
     pub atomicity: i32,
 }
 
+/// Who sends a [`WriteRequest`]. Decoding passes over its updates.
+#[derive(Clone, PartialEq, Message)]
+pub struct WriteRequestSender {
+    #[prost(uint64, tag = "1")]
+    pub device_id: u64,
+    #[prost(uint64, tag = "2")]
+    pub role_id: u64,
+    #[prost(string, tag = "6")]
+    pub role: String,
+    #[prost(message, optional, tag = "3")]
+    pub election_id: Option<Uint128>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enumeration)]
 #[repr(i32)]
 pub enum WriteRequestAtomicity {

@@ -60,20 +60,25 @@ impl Controller {
 
     /// Opens a stream over a connection.
     pub async fn over(channel: Channel) -> Self {
+        Self::opened(channel).await.expect("there is room")
+    }
+
+    /// Opens a stream over a connection, or learns why not.
+    pub async fn opened(channel: Channel) -> Result<Self, Status> {
         let mut grpc = Grpc::new(channel);
         let (requests, waiting) = mpsc::channel(16);
         grpc.ready().await.expect("it is up");
         let request = Request::new(ReceiverStream::new(waiting));
         let codec = ProstCodec::<StreamMessageRequest, StreamMessageResponse>::default();
         let path = "/p4.v1.P4Runtime/StreamChannel".parse().expect("a path");
-        let response = grpc.streaming(request, path, codec).await;
-        let responses = response.expect("there is room").into_inner();
-        Self {
+        let response = grpc.streaming(request, path, codec).await?;
+        let responses = response.into_inner();
+        Ok(Self {
             grpc,
             election: 0,
             requests,
             responses,
-        }
+        })
     }
 
     /// Connects as the primary.

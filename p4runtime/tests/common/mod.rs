@@ -62,7 +62,6 @@ pub async fn start(has_pipeline: bool) -> Running {
     let settings = Settings {
         device_id: 1,
         cpu_port: Some(CPU_PORT),
-        max_connections: 4,
         tls: None,
     };
     let (server, reports) = Server::new(settings, jobs.clone(), has_pipeline.then(pipeline));

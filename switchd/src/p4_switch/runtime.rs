@@ -17,8 +17,6 @@ use crate::runtime::with_runtime;
 
 /// The most jobs of controllers that wait for the switch.
 const MOST_JOBS: usize = 64;
-/// The most controllers at once.
-const MOST_CONNECTIONS: usize = 64;
 
 /// A server that listens, and does not serve yet.
 pub struct RuntimeServer {
@@ -37,7 +35,6 @@ pub async fn open(program: &P4Program) -> Result<Option<(RuntimeServer, ToContro
     let settings = Settings {
         device_id: options.device_id,
         cpu_port: options.cpu_port,
-        max_connections: MOST_CONNECTIONS,
         tls: options.tls.as_ref().map(read).transpose()?,
     };
     let (waits, jobs) = mpsc::channel(MOST_JOBS);
