@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use crate::int::Int;
 use crate::json::{self, Node, Result};
 use crate::program::{KeyPart, Match, MatchKind, Named};
-use crate::state::{Replica, Session};
+use crate::replication::{Replica, Session};
 use crate::switch::Switch;
 use crate::table::{Does, Entry};
 
@@ -51,7 +51,7 @@ impl Switch {
         for node in root.list("multicast_group_entries")? {
             node.only(GROUP_KEYS)?;
             let id = small(&node.get("multicast_group_id")?)?;
-            let set = self.set_multicast_group(id, replicas(&node)?);
+            let set = self.replication_mut().set_group(id, replicas(&node)?);
             set.map_err(|error| node.error(error.to_string()))?;
         }
         for node in root.list("clone_session_entries")? {
@@ -65,7 +65,7 @@ impl Switch {
                 replicas: replicas(&node)?,
                 truncate,
             };
-            let set = self.set_clone_session(id, Some(session));
+            let set = self.replication_mut().set_session(id, Some(session));
             set.map_err(|error| node.error(error.to_string()))?;
         }
         Ok(())

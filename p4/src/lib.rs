@@ -25,6 +25,7 @@ mod canonical;
 mod count;
 mod entries;
 mod error;
+mod externs;
 mod hash;
 mod index;
 mod int;
@@ -36,6 +37,7 @@ mod number;
 mod profile;
 mod program;
 mod read;
+mod replication;
 mod run;
 mod show;
 mod state;
@@ -45,6 +47,7 @@ mod table;
 
 pub use count::Count;
 pub use error::ControlError;
+pub use externs::Externs;
 pub use hash::Crc;
 pub use int::Int;
 pub use json::LoadError;
@@ -53,7 +56,7 @@ pub use profile::Bound;
 pub use program::{
     Action, Array, Field, FieldList, KeyPart, Match, MatchKind, Named, Program, Table,
 };
+pub use replication::{Replica, Replication, Session};
 pub use run::sink::{Digest, DropReason, Sent, Sink};
-pub use state::{Replica, Session};
 pub use switch::Switch;
 pub use table::{Does, Entry, Handle};

@@ -5,9 +5,7 @@ use alloc::vec::Vec;
 
 use crate::count::Count;
 use crate::error::ControlError;
-use crate::meter::MeterConfig;
 use crate::profile::Bound;
-use crate::state::{Replica, Session};
 use crate::switch::Switch;
 use crate::table::{Entry, Handle};
 
@@ -25,22 +23,6 @@ impl Switch {
     /// The groups of an action profile: each member as often as it weighs, in order.
     pub fn groups(&self, profile: usize) -> &BTreeMap<u32, Vec<u32>> {
         self.state().profiles[profile].groups()
-    }
-
-    /// The multicast groups.
-    pub fn multicast_groups(&self) -> &BTreeMap<u32, Vec<Replica>> {
-        &self.state().groups
-    }
-
-    /// The clone sessions.
-    pub fn clone_sessions(&self) -> &BTreeMap<u32, Session> {
-        &self.state().sessions
-    }
-
-    /// The rates of a meter of an array, if it has any; `None` if there is no such meter.
-    pub fn meter(&self, meter: usize, index: usize) -> Option<Option<MeterConfig>> {
-        let cell = self.state().meters[meter].get(index);
-        cell.map(|meter| meter.config())
     }
 
     /// Sets the direct counter of an entry. Errors: it is not there, the table

@@ -2,40 +2,36 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::canonical::{canonical, fits, fitting};
-use crate::count::Count;
+use crate::canonical::{canonical, fitting};
 use crate::error::ControlError;
-use crate::hash::{Algorithm, Crc};
-use crate::int::Int;
+use crate::externs::Externs;
 use crate::meter::MeterConfig;
 use crate::profile::Bound;
 use crate::program::{Match, Program, Table};
+use crate::replication::Replication;
 use crate::run::sink::Sink;
 use crate::run::walk::Walk;
-use crate::state::{Replica, Session, State};
+use crate::state::State;
 use crate::table::{Does, Entry, Handle};
 
 type Result<T, E = ControlError> = core::result::Result<T, E>;
 
-/// The largest multicast group or clone session.
-const MAX_REPLICAS: usize = 1024;
-/// Multicast groups and clone sessions.
-const MAX_GROUPS: usize = 1 << 16;
-
 /// A switch that runs a program. It has no clock: each call that needs the time is given it, in
-/// microseconds since the switch began.
-#[derive(Debug)]
+/// microseconds since the switch began. A copy continues as the original does.
+#[derive(Clone, Debug)]
 pub struct Switch {
-    program: Program,
+    program: Arc<Program>,
     state: State,
 }
 
 impl Switch {
-    /// A switch with the entries that the program has. `seed` is that of the program's random
-    /// numbers.
-    pub fn new(program: Program, seed: u64) -> Self {
+    /// A switch with the entries that the program has, which others may run, too. `seed` is that of
+    /// the program's random numbers.
+    pub fn new(program: impl Into<Arc<Program>>, seed: u64) -> Self {
+        let program = program.into();
         let state = State::new(&program, seed);
         Self { program, state }
     }
@@ -45,7 +41,27 @@ impl Switch {
         &self.program
     }
 
-    /// What the switch knows besides.
+    /// The counters, meters, registers, value sets and calculations.
+    pub fn externs(&self) -> &Externs {
+        &self.state.externs
+    }
+
+    /// The same, to change.
+    pub fn externs_mut(&mut self) -> &mut Externs {
+        &mut self.state.externs
+    }
+
+    /// The multicast groups and clone sessions.
+    pub fn replication(&self) -> &Replication {
+        &self.state.replication
+    }
+
+    /// The same, to change.
+    pub fn replication_mut(&mut self) -> &mut Replication {
+        &mut self.state.replication
+    }
+
+    /// What the switch knows besides its program.
     pub(crate) fn state(&self) -> &State {
         &self.state
     }
@@ -168,25 +184,6 @@ impl Switch {
         crate::show::table(&self.program, table, state, (from, most))
     }
 
-    /// The cells of the counter of this index in the program that have counted, at most `most`, as
-    /// text.
-    pub fn show_counter(&self, counter: usize, most: usize) -> String {
-        let cells = self.state.counters[counter].changed();
-        let cells = cells.map(|(index, count)| {
-            let Count { packets, bytes } = count;
-            (index, format!("packets={packets} bytes={bytes}"))
-        });
-        crate::show::cells(&self.program.counters[counter], cells, most)
-    }
-
-    /// The cells of the register of this index in the program that are not 0, at most `most`, as
-    /// text.
-    pub fn show_register(&self, register: usize, most: usize) -> String {
-        let cells = self.state.registers[register].changed();
-        let cells = cells.map(|(index, value)| (index, format!("{value}")));
-        crate::show::cells(&self.program.registers[register], cells, most)
-    }
-
     /// The packets that were looked up in a table, and those of them that hit an entry.
     pub fn table_counts(&self, table: usize) -> (u64, u64) {
         let state = &self.state.tables[table];
@@ -206,16 +203,6 @@ impl Switch {
     /// Whether entries of a table need a priority.
     pub fn has_priorities(&self, table: usize) -> bool {
         self.state.tables[table].has_priorities()
-    }
-
-    /// A counter of an array; `None` if there is none of this index.
-    pub fn counter(&self, counter: usize, index: usize) -> Option<Count> {
-        self.state.counters[counter].get(index)
-    }
-
-    /// A register; `None` if there is none of this index.
-    pub fn register(&self, register: usize, index: usize) -> Option<Int> {
-        self.state.registers[register].get(index)
     }
 
     /// The entries of a table that have been idle for their timeout at `now`.
@@ -316,134 +303,6 @@ impl Switch {
         })
     }
 
-    /// Checks the number of a port, which has as many bits as the program's `ingress_port`. Errors:
-    /// it has more.
-    pub fn check_port(&self, port: u32) -> Result<()> {
-        self.check_width(self.program.standard.ingress_port, port, "port")
-    }
-
-    /// Checks that a number fits into a field of the metadata, if the program has it.
-    fn check_width(&self, field: Option<usize>, number: u32, what: &str) -> Result<()> {
-        let width = field.map_or(u32::BITS, |field| self.program.fields[field].width);
-        match u64::from(number) >> width.min(u32::BITS) {
-            0 => Ok(()),
-            _ => {
-                let why = format!("{what} {number}: its number has {width} bits");
-                Err(ControlError::Invalid(why))
-            }
-        }
-    }
-
-    fn check_replicas(&self, replicas: &[Replica]) -> Result<()> {
-        let mut ports = replicas.iter();
-        ports.try_for_each(|replica| self.check_port(replica.port))
-    }
-
-    /// Sets the copies of a multicast group; none removes it. Errors: number 0, too many, what the
-    /// program's fields have no room for.
-    pub fn set_multicast_group(&mut self, id: u32, replicas: Vec<Replica>) -> Result<()> {
-        if id == 0 {
-            return Err(ControlError::Invalid("group 0 means no multicast".into()));
-        }
-        self.check_width(self.program.standard.mcast_grp, id, "group")?;
-        self.check_replicas(&replicas)?;
-        if replicas.len() > MAX_REPLICAS || self.state.groups.len() >= MAX_GROUPS {
-            return Err(ControlError::Full);
-        }
-        if replicas.is_empty() {
-            drop(self.state.groups.remove(&id))
-        } else {
-            drop(self.state.groups.insert(id, replicas))
-        }
-        Ok(())
-    }
-
-    /// Sets where the clones of a session go; `None` removes it. Errors: too many, no such port.
-    pub fn set_clone_session(&mut self, id: u32, session: Option<Session>) -> Result<()> {
-        let Some(session) = session else {
-            self.state.sessions.remove(&id);
-            return Ok(());
-        };
-        self.check_replicas(&session.replicas)?;
-        if session.replicas.len() > MAX_REPLICAS || self.state.sessions.len() >= MAX_GROUPS {
-            return Err(ControlError::Full);
-        }
-        self.state.sessions.insert(id, session);
-        Ok(())
-    }
-
-    /// Adds a value to a value set, or removes it. `value` is as wide as all parts of the key.
-    /// Errors: a value that is wider, no room, what is not there.
-    pub fn set_parser_value(&mut self, set: usize, value: &[Int], there: bool) -> Result<()> {
-        let row = &self.program.value_sets[set];
-        let widths = self.value_set_widths(set);
-        if value.len() != widths.len() {
-            let what = format!("{} has {} values a member", row.name, widths.len());
-            return Err(ControlError::Invalid(what));
-        }
-        let mut bytes = Vec::new();
-        for (value, width) in value.iter().zip(widths) {
-            fits(value, width, &row.name)?.append_to(width, &mut bytes);
-        }
-        let values = &mut self.state.value_sets[set];
-        if !there {
-            return if values.remove(&bytes) {
-                Ok(())
-            } else {
-                Err(ControlError::NotFound)
-            };
-        }
-        if values.len() >= row.size {
-            return Err(ControlError::Full);
-        }
-        values.insert(bytes);
-        Ok(())
-    }
-
-    /// The widths of the parts of a value set, as the states that use it have them.
-    fn value_set_widths(&self, set: usize) -> Vec<u32> {
-        let mut states = self.program.states.iter();
-        let uses = |state: &&crate::program::State| {
-            let mut cases = state.cases.iter();
-            cases.any(|(case, _)| {
-                matches!(case, crate::program::SelectCase::Set(other, _) if *other == set)
-            })
-        };
-        match states.find(uses) {
-            Some(state) => state.key_widths.clone(),
-            None => alloc::vec![self.program.value_sets[set].width],
-        }
-    }
-
-    /// Sets a counter of an array. Errors: none of this index.
-    pub fn set_counter(&mut self, counter: usize, index: usize, count: Count) -> Result<()> {
-        let cell = self.state.counters[counter].cell(index);
-        *cell.ok_or(ControlError::NotFound)? = count;
-        Ok(())
-    }
-
-    /// Writes a register. Errors: none of this index, a value that is wider.
-    pub fn set_register(&mut self, register: usize, index: usize, value: &Int) -> Result<()> {
-        let row = &self.program.registers[register];
-        let value = fits(value, row.width, &row.name)?;
-        let cell = self.state.registers[register].cell(index);
-        *cell.ok_or(ControlError::NotFound)? = value;
-        Ok(())
-    }
-
-    /// Sets or removes the rates of a meter of an array. Errors: none of this index.
-    pub fn set_meter(
-        &mut self,
-        meter: usize,
-        index: usize,
-        config: Option<MeterConfig>,
-        now: u64,
-    ) -> Result<()> {
-        let cell = self.state.meters[meter].cell(index);
-        cell.ok_or(ControlError::NotFound)?.configure(config, now);
-        Ok(())
-    }
-
     /// Sets or removes the rates of the direct meter of an entry. Errors: it is not there, the
     /// table has no direct meter.
     pub fn set_direct_meter(
@@ -464,24 +323,5 @@ impl Switch {
             .meter
             .configure(config, now);
         Ok(())
-    }
-
-    /// Sets the parameters of a calculation with a custom CRC. Errors: another algorithm or width.
-    pub fn set_crc(&mut self, calculation: usize, crc: Crc) -> Result<()> {
-        match &mut self.state.algorithms[calculation] {
-            Algorithm::Crc(old) if old.width == crc.width => {
-                *old = crc;
-                Ok(())
-            }
-            Algorithm::Crc(_)
-            | Algorithm::Csum16
-            | Algorithm::Identity
-            | Algorithm::Xor16
-            | Algorithm::Xor32
-            | Algorithm::RoundRobin => {
-                let what = "the calculation has no CRC of this width";
-                Err(ControlError::Invalid(what.into()))
-            }
-        }
     }
 }

@@ -154,12 +154,13 @@ fn meters_colour_packets_by_the_time_that_they_are_given() {
     };
     assert_eq!(answer(&mut switch, 3, 1, 0), Some(0));
     switch
+        .externs_mut()
         .set_meter(meter, 1, Some(config(1)), 0)
         .expect("it is there");
     let colors = [0, 0, 0, 1_000_000].map(|now| answer(&mut switch, 3, 1, now));
     assert_eq!(colors, [0, 1, 2, 0].map(Some));
     assert_eq!(
-        switch.set_meter(meter, 4, None, 0),
+        switch.externs_mut().set_meter(meter, 4, None, 0),
         Err(ControlError::NotFound)
     );
     // A direct meter counts bytes of the packets that hit its entry.
@@ -191,23 +192,30 @@ fn value_sets_decide_in_the_parser_once_they_are_filled() {
     let set = index(&switch, Named::ValueSet, "MyParser.special");
     assert_eq!(answer(&mut switch, 0, 9, 0), Some(0));
     switch
+        .externs_mut()
         .set_parser_value(set, &[small(9)], true)
         .expect("room");
     assert_eq!(answer(&mut switch, 0, 9, 0), None);
     assert_eq!(answer(&mut switch, 0, 8, 0), Some(0));
-    let wide = switch.set_parser_value(set, &[small(256)], true);
+    let wide = switch
+        .externs_mut()
+        .set_parser_value(set, &[small(256)], true);
     assert!(matches!(wide, Err(ControlError::Invalid(_))), "{wide:?}");
     switch
+        .externs_mut()
         .set_parser_value(set, &[small(9)], false)
         .expect("it is there");
     assert_eq!(answer(&mut switch, 0, 9, 0), Some(0));
     for value in 0..4 {
         switch
+            .externs_mut()
             .set_parser_value(set, &[small(value)], true)
             .expect("room for four");
     }
     assert_eq!(
-        switch.set_parser_value(set, &[small(5)], true),
+        switch
+            .externs_mut()
+            .set_parser_value(set, &[small(5)], true),
         Err(ControlError::Full)
     );
 }
@@ -246,6 +254,7 @@ fn a_custom_crc_can_be_set_and_others_not_by_width() {
     let calculations = switch.program().index(Named::Calculation, "calc_5");
     let custom = calculations.expect("p4c numbers them");
     switch
+        .externs_mut()
         .set_crc(custom, crc.clone())
         .expect("a CRC of 32 bits");
     let mut outside = Outside::default();
@@ -254,7 +263,9 @@ fn a_custom_crc_can_be_set_and_others_not_by_width() {
     switch.receive(0, &frame, 0, &mut outside);
     // CRC-32C.
     assert_eq!(outside.sent[0].frame[10..], 0xe306_9283_u32.to_be_bytes());
-    let wrong = switch.set_crc(custom, Crc { width: 16, ..crc });
+    let wrong = switch
+        .externs_mut()
+        .set_crc(custom, Crc { width: 16, ..crc });
     assert!(matches!(wrong, Err(ControlError::Invalid(_))), "{wrong:?}");
 }
 

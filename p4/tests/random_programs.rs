@@ -102,7 +102,8 @@ fn play(seed: u64, seen: &mut Seen) {
         instance: instance as u16,
     });
     switch
-        .set_multicast_group(1, replicas.into())
+        .replication_mut()
+        .set_group(1, replicas.into())
         .expect("it fits");
     let mut oracle = Interpreter::new(&document, &entries);
     oracle.group = GROUP.into();

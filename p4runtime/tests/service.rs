@@ -348,7 +348,10 @@ async fn registers_are_read_in_all_their_cells() {
     let running = start(true).await;
     let act = |switch: &mut Switch, _| {
         let value = bofuss_p4::Int::Small(258);
-        switch.set_register(0, 2, &value).expect("there are 4");
+        switch
+            .externs_mut()
+            .set_register(0, 2, &value)
+            .expect("there are 4");
     };
     running
         .jobs

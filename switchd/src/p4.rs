@@ -112,7 +112,10 @@ impl P4Command {
                 packet,
             } => {
                 let mut switch = source.switch()?;
-                let checked = switch.check_port(*port).map_err(|error| error.to_string());
+                let checked = switch
+                    .replication()
+                    .check_port(*port)
+                    .map_err(|error| error.to_string());
                 checked.map_err(|error| Error::from(error).into_usage())?;
                 let frame = bytes(&packet.concat())?;
                 let mut explained = Explained::default();

@@ -163,7 +163,7 @@ impl<S: Sink> Walk<'_, S> {
             ExternOp::RegisterRead(to, register, index) => {
                 let index = self.number(index, parameters).index();
                 // Where there is no such register, the target keeps its value.
-                if let Some(value) = self.state.registers[*register].get(index) {
+                if let Some(value) = self.state.externs.registers[*register].get(index) {
                     self.write(to, &value, parameters);
                 }
             }
@@ -171,14 +171,14 @@ impl<S: Sink> Walk<'_, S> {
                 let index = self.number(index, parameters).index();
                 let row = &self.program.registers[*register];
                 let value = self.number(value, parameters).wrapped(row.width);
-                if let Some(cell) = self.state.registers[*register].cell(index) {
+                if let Some(cell) = self.state.externs.registers[*register].cell(index) {
                     *cell = value.clone();
                     self.trace(2, |_| format!("{}[{index}] = {value}", row.name));
                 }
             }
             ExternOp::Count(counter, index) => {
                 let index = self.number(index, parameters).index();
-                if let Some(cell) = self.state.counters[*counter].cell(index) {
+                if let Some(cell) = self.state.externs.counters[*counter].cell(index) {
                     cell.add(self.packet.length);
                 }
             }
@@ -189,7 +189,7 @@ impl<S: Sink> Walk<'_, S> {
                 } else {
                     1
                 };
-                if let Some(cell) = self.state.meters[*meter].cell(index) {
+                if let Some(cell) = self.state.externs.meters[*meter].cell(index) {
                     let color = cell.execute(units, self.now);
                     self.write(to, &Int::Small(color as i128), parameters);
                 }

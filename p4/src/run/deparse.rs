@@ -70,9 +70,9 @@ impl<S: Sink> Walk<'_, S> {
         let input = &self.program.calculations[calculation].input;
         let memory = core::mem::take(&mut self.state.scratch.bytes);
         let bytes = self.packet.input(self.program, input, memory);
-        let turn = self.state.turns[calculation];
-        self.state.turns[calculation] = turn.wrapping_add(1);
-        let result = self.state.algorithms[calculation].compute(&bytes, turn);
+        let turn = self.state.externs.turns[calculation];
+        self.state.externs.turns[calculation] = turn.wrapping_add(1);
+        let result = self.state.externs.algorithms[calculation].compute(&bytes, turn);
         self.state.scratch.bytes = bytes;
         result
     }

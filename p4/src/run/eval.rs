@@ -4,11 +4,11 @@ use core::cell::Cell;
 
 use super::phv::{Phv, place};
 use crate::bits;
+use crate::externs::Paged;
 use crate::int::Int;
 use crate::program::{
     Comparison, Cond, Data, HeaderId, HeaderRef, Operator, Program, Target, UnionRef,
 };
-use crate::state::Paged;
 
 /// What an expression read that is not there. Its value is 0 then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -84,7 +84,9 @@ impl<S: Sink> Walk<'_, S> {
                 let mut bytes = key.iter().zip(mask).zip(value);
                 bytes.all(|((key, mask), value)| key & mask == *value)
             }
-            SelectCase::Set(set, mask) => self.state.in_value_set(*set, key, mask.as_deref()),
+            SelectCase::Set(set, mask) => {
+                self.state.externs.in_value_set(*set, key, mask.as_deref())
+            }
         });
         let name =
             |next: Option<usize>| next.map_or("accept", |index| &*self.program.states[index].name);

@@ -11,8 +11,9 @@ use super::phv::Phv;
 use super::sink::{Digest, DropReason, Sent, Sink};
 use crate::int::Int;
 use crate::program::Program;
+use crate::replication::Replica;
 use crate::show::shortened;
-use crate::state::{Replica, State};
+use crate::state::State;
 
 /// The port that stands for a drop.
 pub(super) const DROP_PORT: u64 = 511;
@@ -228,7 +229,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         View {
             program: self.program,
             phv: &self.packet.phv,
-            registers: &self.state.registers,
+            registers: &self.state.externs.registers,
             parameters,
             ahead,
             missing: Cell::new(None),
@@ -323,7 +324,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         let Some((session, list)) = self.packet.clone.take() else {
             return;
         };
-        if !self.state.sessions.contains_key(&session) {
+        if !self.state.replication.sessions.contains_key(&session) {
             return self.trace(0, |_| format!("no clone: session {session} is not there"));
         }
         self.trace(0, |_| format!("clone to session {session}"));
@@ -344,7 +345,7 @@ impl<'a, S: Sink> Walk<'a, S> {
     }
 
     fn send_clone(&mut self, session: u32, clone: Packet<'a>) {
-        let Some(found) = self.state.sessions.get(&session).cloned() else {
+        let Some(found) = self.state.replication.sessions.get(&session).cloned() else {
             return;
         };
         for replica in found.replicas {
@@ -391,7 +392,13 @@ impl<'a, S: Sink> Walk<'a, S> {
     }
 
     fn multicast(&mut self, group: u32) {
-        let replicas = self.state.groups.get(&group).cloned().unwrap_or_default();
+        let replicas = self
+            .state
+            .replication
+            .groups
+            .get(&group)
+            .cloned()
+            .unwrap_or_default();
         self.trace(0, |_| {
             format!("multicast group {group}: {} replicas", replicas.len())
         });

@@ -14,8 +14,8 @@ use crate::error::ControlError;
 use crate::int::Int;
 use crate::number::number;
 use crate::program::Program;
+use crate::replication::{Replica, Session};
 use crate::run::sink::{Sent, Sink};
-use crate::state::{Replica, Session};
 use crate::switch::Switch;
 use crate::table::{Does, Entry, Handle};
 
@@ -97,12 +97,14 @@ impl Player {
             Command::RemoveAll => self.remove_all(),
             Command::Packet(port, frame) => {
                 self.switch
+                    .replication()
                     .check_port(port)
                     .map_err(|error| error.to_string())?;
                 self.packet(port, &frame);
             }
             Command::Expect(port, digits) => {
                 self.switch
+                    .replication()
                     .check_port(port)
                     .map_err(|error| error.to_string())?;
                 self.named.insert(port);
@@ -129,14 +131,20 @@ impl Player {
             }
             Command::CheckRegister(indexed, sign, wanted) => {
                 let register = self.register(&indexed.name)?;
-                let cell =
-                    self.switch.state().registers[register].get(number(&indexed.index)?.index());
+                let cell = self
+                    .switch
+                    .externs()
+                    .register(register, number(&indexed.index)?.index());
                 let value = cell.ok_or_else(|| format!("{} has no such index", indexed.name))?;
                 self.check(line, &indexed, &value, sign, &wanted);
             }
             Command::RegisterWrite(name, index, value) => {
                 let register = self.register(&name)?;
-                if let Err(error) = self.switch.set_register(register, index.index(), &value) {
+                if let Err(error) =
+                    self.switch
+                        .externs_mut()
+                        .set_register(register, index.index(), &value)
+                {
                     self.refused(line, &error);
                 }
             }
@@ -262,7 +270,10 @@ impl Player {
             let entry = self.switch.state().tables[*table].get(*handle);
             return Ok(entry.map_or_else(Count::default, |entry| entry.count));
         }
-        let cell = self.switch.state().counters[counter].get(number(&indexed.index)?.index());
+        let cell = self
+            .switch
+            .externs()
+            .counter(counter, number(&indexed.index)?.index());
         cell.ok_or_else(|| format!("{} has no such index", indexed.name))
     }
 
@@ -280,23 +291,26 @@ impl Player {
                     replicas: [replica].into(),
                     truncate: None,
                 };
-                return self.switch.set_clone_session(first, Some(session));
+                return self
+                    .switch
+                    .replication_mut()
+                    .set_session(first, Some(session));
             }
             "mirroring_add_mc" => drop(self.session_groups.insert(first, second)),
             "mirroring_delete" => {
                 self.session_groups.remove(&first);
-                return self.switch.set_clone_session(first, None);
+                return self.switch.replication_mut().set_session(first, None);
             }
             "mc_mgrp_create" => drop(self.groups.entry(first).or_default()),
             "mc_mgrp_destroy" => {
                 self.groups.remove(&first).ok_or(ControlError::NotFound)?;
-                self.switch.set_multicast_group(first, Vec::new())?;
+                self.switch.replication_mut().set_group(first, Vec::new())?;
             }
             "mc_node_create" => {
                 let wide = |_| ControlError::Invalid("an instance has 16 bits".into());
                 let instance = u16::try_from(first).map_err(wide)?;
                 for port in rest {
-                    self.switch.check_port(*port)?;
+                    self.switch.replication().check_port(*port)?;
                 }
                 let replicas = rest.iter().map(|port| Replica {
                     port: *port,
@@ -325,7 +339,9 @@ impl Player {
                 .iter()
                 .filter_map(|node| self.nodes.get(*node as usize));
             let replicas: Vec<Replica> = nodes.flatten().copied().collect();
-            self.switch.set_multicast_group(*group, replicas.clone())?;
+            self.switch
+                .replication_mut()
+                .set_group(*group, replicas.clone())?;
             let sessions = self
                 .session_groups
                 .iter()
@@ -335,7 +351,9 @@ impl Player {
                     replicas: replicas.clone(),
                     truncate: None,
                 };
-                self.switch.set_clone_session(*session, Some(session_row))?;
+                self.switch
+                    .replication_mut()
+                    .set_session(*session, Some(session_row))?;
             }
         }
         Ok(())

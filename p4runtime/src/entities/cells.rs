@@ -55,7 +55,7 @@ impl Target<'_> {
         let (array, cells) = self.cells(Cell::Counter, entry.counter_id, entry.index)?;
         let count = count(&entry.data.unwrap_or_default())?;
         for cell in cells {
-            self.switch.set_counter(array, cell, count)?;
+            self.switch.externs_mut().set_counter(array, cell, count)?;
         }
         Ok(())
     }
@@ -64,7 +64,9 @@ impl Target<'_> {
         let (array, cells) = self.cells(Cell::Meter, entry.meter_id, entry.index)?;
         let rates = entry.config.as_ref().map(rates).transpose()?;
         for cell in cells {
-            self.switch.set_meter(array, cell, rates, self.now)?;
+            self.switch
+                .externs_mut()
+                .set_meter(array, cell, rates, self.now)?;
         }
         Ok(())
     }
@@ -78,7 +80,9 @@ impl Target<'_> {
         let info = &self.info.registers[&entry.register_id];
         let value = parse(bytes, info.width, &info.name)?;
         for cell in cells {
-            self.switch.set_register(array, cell, &value)?;
+            self.switch
+                .externs_mut()
+                .set_register(array, cell, &value)?;
         }
         Ok(())
     }
@@ -91,7 +95,7 @@ impl Target<'_> {
         });
         Some(entity(match cell {
             Cell::Counter => {
-                let count = self.switch.counter(array.index, index)?;
+                let count = self.switch.externs().counter(array.index, index)?;
                 EntityKind::CounterEntry(CounterEntry {
                     counter_id: id,
                     index: shown,
@@ -99,7 +103,7 @@ impl Target<'_> {
                 })
             }
             Cell::Meter => {
-                let config = self.switch.meter(array.index, index)?;
+                let config = self.switch.externs().meter(array.index, index)?;
                 EntityKind::MeterEntry(MeterEntry {
                     meter_id: id,
                     index: shown,
@@ -108,7 +112,7 @@ impl Target<'_> {
                 })
             }
             Cell::Register => {
-                let value = self.switch.register(array.index, index)?;
+                let value = self.switch.externs().register(array.index, index)?;
                 let data = P4DataData::Bitstring(canonical(&value, array.width));
                 EntityKind::RegisterEntry(RegisterEntry {
                     register_id: id,

@@ -17,7 +17,7 @@ use crate::wire::messages::UpdateType;
 impl Target<'_> {
     pub fn write_multicast(&mut self, kind: UpdateType, entry: &MulticastGroupEntry) -> Result<()> {
         let id = entry.multicast_group_id;
-        let there = self.switch.multicast_groups().contains_key(&id);
+        let there = self.switch.replication().groups().contains_key(&id);
         check(kind, there)?;
         let replicas = match kind {
             UpdateType::Delete => Vec::new(),
@@ -26,7 +26,7 @@ impl Target<'_> {
         if replicas.is_empty() && kind != UpdateType::Delete {
             return Err(Refusal::missing("groups without replicas are not there"));
         }
-        self.switch.set_multicast_group(id, replicas)?;
+        self.switch.replication_mut().set_group(id, replicas)?;
         self.side.multicast.remove(&id);
         if kind != UpdateType::Delete && !entry.metadata.is_empty() {
             self.side.multicast.insert(id, entry.metadata.clone());
@@ -39,9 +39,9 @@ impl Target<'_> {
         if id == 0 {
             return Err(Refusal::invalid("a clone session has a number above 0"));
         }
-        check(kind, self.switch.clone_sessions().contains_key(&id))?;
+        check(kind, self.switch.replication().sessions().contains_key(&id))?;
         if kind == UpdateType::Delete {
-            return Ok(self.switch.set_clone_session(id, None)?);
+            return Ok(self.switch.replication_mut().set_session(id, None)?);
         }
         if entry.class_of_service != 0 {
             return Err(Refusal::missing("classes of service are not there"));
@@ -52,7 +52,10 @@ impl Target<'_> {
             replicas: copies(&entry.replicas)?,
             truncate: Some(truncate).filter(|bytes| *bytes > 0),
         };
-        Ok(self.switch.set_clone_session(id, Some(session))?)
+        Ok(self
+            .switch
+            .replication_mut()
+            .set_session(id, Some(session))?)
     }
 
     pub fn write_digest(&mut self, kind: UpdateType, entry: &DigestEntry) -> Result<()> {
@@ -76,7 +79,7 @@ impl Target<'_> {
 
     /// The multicast groups from the number `from` on, at most `most`, and the last of them.
     pub fn show_multicast(&self, from: u32, only: u32, most: usize) -> (Vec<Entity>, u32) {
-        let groups = self.switch.multicast_groups().range(from..);
+        let groups = self.switch.replication().groups().range(from..);
         let groups = groups.filter(|(id, _)| only == 0 || **id == only);
         let mut last = 0;
         let shown = groups.take(most).map(|(id, replicas)| {
@@ -93,7 +96,7 @@ impl Target<'_> {
 
     /// The clone sessions from the number `from` on, at most `most`, and the last of them.
     pub fn show_sessions(&self, from: u32, only: u32, most: usize) -> (Vec<Entity>, u32) {
-        let sessions = self.switch.clone_sessions().range(from..);
+        let sessions = self.switch.replication().sessions().range(from..);
         let sessions = sessions.filter(|(id, _)| only == 0 || **id == only);
         let mut last = 0;
         let shown = sessions.take(most).map(|(id, session)| {

@@ -27,19 +27,29 @@ impl Target<'_> {
             .map(|member| values(set, member))
             .collect::<Result<_>>()?;
         for value in &old {
-            self.switch.set_parser_value(set.index, value, false)?;
+            self.switch
+                .externs_mut()
+                .set_parser_value(set.index, value, false)?;
         }
         for (place, value) in new.iter().enumerate() {
-            let added = self.switch.set_parser_value(set.index, value, true);
+            let added = self
+                .switch
+                .externs_mut()
+                .set_parser_value(set.index, value, true);
             let Err(error) = added else {
                 continue;
             };
             for value in &new[..place] {
                 // Of members that are there twice, the second finds nothing to remove.
-                let _ = self.switch.set_parser_value(set.index, value, false);
+                let _ = self
+                    .switch
+                    .externs_mut()
+                    .set_parser_value(set.index, value, false);
             }
             for value in &old {
-                self.switch.set_parser_value(set.index, value, true)?;
+                self.switch
+                    .externs_mut()
+                    .set_parser_value(set.index, value, true)?;
             }
             return Err(error.into());
         }

@@ -128,19 +128,23 @@ fn p4(plane: &P4Plane, argument: &str) -> Answer {
         }
         ["counters"] => {
             let all = 0..switch.program().counters.len();
-            Ok(all.map(|id| switch.show_counter(id, MOST)).collect())
+            Ok(all
+                .map(|id| switch.externs().show_counter(id, MOST))
+                .collect())
         }
         ["counters", name] => {
             let id = named(switch, Named::Counter, name)?;
-            Ok(switch.show_counter(id, MOST))
+            Ok(switch.externs().show_counter(id, MOST))
         }
         ["registers"] => {
             let all = 0..switch.program().registers.len();
-            Ok(all.map(|id| switch.show_register(id, MOST)).collect())
+            Ok(all
+                .map(|id| switch.externs().show_register(id, MOST))
+                .collect())
         }
         ["registers", name] => {
             let id = named(switch, Named::Register, name)?;
-            Ok(switch.show_register(id, MOST))
+            Ok(switch.externs().show_register(id, MOST))
         }
         ["trace", port, ref packet @ ..] if !packet.is_empty() => {
             let port = port

@@ -1,0 +1,125 @@
+//! Replication: which copies multicast groups and clone sessions make of a packet.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+
+use crate::error::ControlError;
+use crate::program::Program;
+
+type Result<T, E = ControlError> = core::result::Result<T, E>;
+
+/// The largest multicast group or clone session.
+const MAX_REPLICAS: usize = 1024;
+/// Multicast groups and clone sessions.
+const MAX_GROUPS: usize = 1 << 16;
+
+/// Where a copy of a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Replica {
+    /// The port that it leaves at.
+    pub port: u32,
+    /// `egress_rid`, by which the program knows the copy.
+    pub instance: u16,
+}
+
+/// Where the clones of a session go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    /// One for each clone.
+    pub replicas: Vec<Replica>,
+    /// The bytes that a clone keeps, if not all.
+    pub truncate: Option<u32>,
+}
+
+/// The multicast groups and clone sessions of a switch.
+#[derive(Clone, Debug)]
+pub struct Replication {
+    pub(crate) groups: BTreeMap<u32, Vec<Replica>>,
+    pub(crate) sessions: BTreeMap<u32, Session>,
+    /// The bits of the program's ports, and of its groups.
+    port_bits: u32,
+    group_bits: u32,
+}
+
+impl Replication {
+    /// None of them. The program says how wide their numbers are.
+    pub(crate) fn new(program: &Program) -> Self {
+        let width = |field: Option<usize>| {
+            field.map_or(u32::BITS, |field| {
+                program.fields[field].width.min(u32::BITS)
+            })
+        };
+        Self {
+            groups: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            port_bits: width(program.standard.ingress_port),
+            group_bits: width(program.standard.mcast_grp),
+        }
+    }
+
+    /// The multicast groups.
+    pub fn groups(&self) -> &BTreeMap<u32, Vec<Replica>> {
+        &self.groups
+    }
+
+    /// The clone sessions.
+    pub fn sessions(&self) -> &BTreeMap<u32, Session> {
+        &self.sessions
+    }
+
+    /// Checks the number of a port, which has as many bits as the program's `ingress_port`. Errors:
+    /// it has more.
+    pub fn check_port(&self, port: u32) -> Result<()> {
+        check_width("port", port, self.port_bits)
+    }
+
+    /// Sets the copies of a multicast group; none removes it. Errors: number 0, too many, what the
+    /// program's fields have no room for.
+    pub fn set_group(&mut self, id: u32, replicas: Vec<Replica>) -> Result<()> {
+        if id == 0 {
+            return Err(ControlError::Invalid("group 0 means no multicast".into()));
+        }
+        check_width("group", id, self.group_bits)?;
+        self.check_replicas(&replicas)?;
+        if replicas.len() > MAX_REPLICAS || self.groups.len() >= MAX_GROUPS {
+            return Err(ControlError::Full);
+        }
+        if replicas.is_empty() {
+            drop(self.groups.remove(&id))
+        } else {
+            drop(self.groups.insert(id, replicas))
+        }
+        Ok(())
+    }
+
+    /// Sets where the clones of a session go; `None` removes it. Errors: too many, no such port.
+    pub fn set_session(&mut self, id: u32, session: Option<Session>) -> Result<()> {
+        let Some(session) = session else {
+            self.sessions.remove(&id);
+            return Ok(());
+        };
+        self.check_replicas(&session.replicas)?;
+        if session.replicas.len() > MAX_REPLICAS || self.sessions.len() >= MAX_GROUPS {
+            return Err(ControlError::Full);
+        }
+        self.sessions.insert(id, session);
+        Ok(())
+    }
+
+    fn check_replicas(&self, replicas: &[Replica]) -> Result<()> {
+        let mut ports = replicas.iter();
+        ports.try_for_each(|replica| self.check_port(replica.port))
+    }
+}
+
+/// Checks that a number has at most `bits` bits.
+fn check_width(what: &str, number: u32, bits: u32) -> Result<()> {
+    match u64::from(number) >> bits {
+        0 => Ok(()),
+        _ => {
+            let why = format!("{what} {number}: its number has {bits} bits");
+            Err(ControlError::Invalid(why))
+        }
+    }
+}
