@@ -53,6 +53,7 @@ extern crate alloc;
 
 mod config;
 mod effects;
+pub mod p4;
 mod peer;
 pub mod record;
 pub mod saved;

@@ -3,17 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use bofuss_channel::read_input;
-use bofuss_p4::{Program, Sent, Sink, Switch, stf};
+use bofuss_embed::p4::Explained;
+use bofuss_p4::{Program, Switch, stf};
 
 use crate::config;
 use crate::config::p4::load_entries;
 use crate::error::{Error, Result, context};
 use crate::output::print;
-
-/// Bytes of a packet in a line.
-const LINE_BYTES: usize = 32;
-/// The longest trace: that of a packet which becomes many.
-const MAX_TRACE_BYTES: usize = 16 << 20;
 
 /// The commands for P4 programs.
 #[derive(clap::Subcommand)]
@@ -64,30 +60,6 @@ impl Source {
             load_entries("", file, &mut switch).map_err(Error::into_usage)?;
         }
         Ok(switch)
-    }
-}
-
-/// Writes what becomes of a packet as lines.
-#[derive(Default)]
-pub struct Explained(pub String);
-
-impl Sink for Explained {
-    fn transmit(&mut self, sent: Sent) {
-        for line in sent.frame.chunks(LINE_BYTES) {
-            let digits: String = line.iter().map(|byte| format!("{byte:02x}")).collect();
-            self.step(1, digits);
-        }
-    }
-
-    fn traces(&self) -> bool {
-        true
-    }
-
-    fn step(&mut self, depth: usize, text: String) {
-        if self.0.len() < MAX_TRACE_BYTES {
-            self.0
-                .push_str(&format!("{:width$}{text}\n", "", width = 2 * depth));
-        }
     }
 }
 

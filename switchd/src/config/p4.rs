@@ -5,15 +5,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use bofuss_channel::read_input;
+use bofuss_embed::p4::MAX_PORT;
 use bofuss_p4::{Program, Switch};
 use bofuss_p4runtime::Pipeline;
 
 use super::copiers::is_of_messages;
 use super::{Options, PortSpec, table};
 use crate::error::{Result, context};
-
-/// The highest port of a P4 program: ports have nine bits, and 511 means a drop.
-const MAX_PORT: u32 = 510;
 
 /// The keys that a switch with a P4 program has. All others are OpenFlow's.
 const KEYS: &[&str] = &[

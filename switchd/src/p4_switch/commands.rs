@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::fs::File;
 
+use bofuss_embed::p4::Explained;
 use bofuss_oflib::message::port::PortState;
 use bofuss_p4::{Named, Switch};
 use serde_json::json;
@@ -12,7 +13,7 @@ use super::queue::P4Queue;
 use crate::capture::FrameCopier;
 use crate::dataplane::{Answer, NewTarget, end_copier};
 use crate::error::Result;
-use crate::p4::{Explained, bytes};
+use crate::p4::bytes;
 
 /// Most entries of a table, or cells of an array, in one answer.
 const MOST: usize = 1000;
@@ -99,7 +100,7 @@ fn captures(plane: &P4Plane) -> String {
 
 /// The packets that ended without leaving, a reason a line, without zeros.
 fn drops(plane: &P4Plane) -> String {
-    let counted = plane.outlet.drops().filter(|(_, count)| *count > 0);
+    let counted = plane.outlet.counts.drops().filter(|(_, count)| *count > 0);
     counted
         .map(|(reason, count)| format!("{reason} {count}\n"))
         .collect()

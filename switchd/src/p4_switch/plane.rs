@@ -6,16 +6,16 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use bofuss_embed::p4::{Loss, on_the_wire};
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::PortNo;
 use bofuss_p4::{Count, Switch};
-use bofuss_packet::offload::{finish_checksum, plausible_count, segment};
 use bofuss_ports::{BATCH_FRAMES, Link, LinkEvent, LinkMonitor};
 use rustix::event::epoll;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use super::outlet::{Loss, Outlet};
+use super::outlet::Outlet;
 use crate::config::Config;
 use crate::config::is_of_messages;
 use crate::dataplane::{Copied, NewTarget, PortSet, Ready, WakeSet};
@@ -194,20 +194,10 @@ impl P4Plane {
 
     /// Gives a frame to the program; a super-frame as the frames that it would be on a wire, all
     /// with their checksums.
-    fn unfold(&mut self, number: PortNo, mut frame: Frame, now: u64) {
-        if plausible_count(&frame).is_none() {
-            return self.outlet.lose(Loss::Offload);
-        }
-        if frame.offload.gso.is_none() {
-            finish_checksum(&mut frame);
-            return self.process(number, &frame, now);
-        }
-        let is_whole = segment(&frame, |mut piece| {
-            finish_checksum(&mut piece);
-            self.process(number, &piece, now);
-        });
+    fn unfold(&mut self, number: PortNo, frame: Frame, now: u64) {
+        let is_whole = on_the_wire(frame, |piece| self.process(number, piece, now));
         if !is_whole {
-            self.outlet.lose(Loss::Offload);
+            self.outlet.counts.lose(Loss::Offload);
         }
     }
 

@@ -12,12 +12,12 @@ pub fn add(plane: &mut P4Plane, samples: &mut Samples) {
     let pool = plane.pool().stats();
     samples.add("pool_bytes", &[], pool.bytes_in_use);
     samples.add("pool_refused", &[], pool.refused);
-    for (reason, count) in plane.outlet.drops() {
+    for (reason, count) in plane.outlet.counts.drops() {
         samples.add("dropped_packets", &[("reason", &reason)], count);
     }
     samples.add("captures", &[], plane.outlet.ports.copiers.len());
-    samples.add("p4_digests", &[], plane.outlet.digests);
-    samples.add("p4_log_messages", &[], plane.outlet.logs);
+    samples.add("p4_digests", &[], plane.outlet.counts.digests);
+    samples.add("p4_log_messages", &[], plane.outlet.counts.logs);
     let tables = plane.switch.program().tables.iter().enumerate();
     for (id, table) in tables.filter(|(_, table)| !table.key.is_empty()) {
         let labels: Labels<'_> = &[("table", &id), ("name", &table.name)];
