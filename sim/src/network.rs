@@ -5,6 +5,7 @@ use std::fmt;
 
 use bofuss_datapath::Time;
 use bofuss_embed::EmbeddedSwitch;
+use bofuss_embed::p4::P4Switch;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::{PortNo, Version};
 
@@ -96,10 +97,11 @@ impl fmt::Display for NetworkError {
 
 impl std::error::Error for NetworkError {}
 
-/// The kind of a node: a host or a switch.
+/// The kind of a node: a host, or a switch of OpenFlow or with a P4 program.
 pub(crate) enum NodeKind {
     Host(Box<dyn Host>),
     Switch(Box<SwitchNode>),
+    P4(Box<P4Switch>),
 }
 
 /// A node with its name and its ports.
@@ -120,11 +122,12 @@ impl Node {
 
     /// Returns true if a link can be added at a port.
     fn has_free(&self, port: PortNo) -> bool {
-        let most = match self.kind {
-            NodeKind::Host(_) => 1,
-            NodeKind::Switch(_) => MAX_PORT,
+        let can_have = match &self.kind {
+            NodeKind::Host(_) => port.0 == 1,
+            NodeKind::Switch(_) => (1..=MAX_PORT).contains(&port.0),
+            NodeKind::P4(switch) => port.0 > 0 && switch.check_port(port.0).is_ok(),
         };
-        (1..=most).contains(&port.0) && self.transmitter_at(port).is_none()
+        can_have && self.transmitter_at(port).is_none()
     }
 }
 
@@ -219,6 +222,11 @@ impl Network {
         self.add_node(name, NodeKind::Switch(node))
     }
 
+    /// Adds a switch with a P4 program and without ports; [`Network::add_link`] adds them.
+    pub fn add_p4_switch(&mut self, name: &str, switch: P4Switch) -> NodeId {
+        self.add_node(name, NodeKind::P4(Box::new(switch)))
+    }
+
     fn add_node(&mut self, name: &str, kind: NodeKind) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(Node {
@@ -276,8 +284,15 @@ impl Network {
                 node.ports.resize(at + 1, None);
             }
             node.ports[at] = Some(number);
-            if let NodeKind::Switch(switch) = &mut node.kind {
-                switch.add_port(self.now, &node.name, from.port, config.rate_bps);
+            match &mut node.kind {
+                NodeKind::Host(_) => {}
+                NodeKind::Switch(switch) => {
+                    switch.add_port(self.now, &node.name, from.port, config.rate_bps);
+                }
+                NodeKind::P4(switch) => {
+                    let added = switch.add_port(from.port.0);
+                    added.expect("it was checked with the others");
+                }
             }
         }
         Ok(id)
@@ -354,7 +369,7 @@ impl Network {
     pub fn host(&self, node: NodeId) -> Option<&dyn Host> {
         match &self.nodes[node.0 as usize].kind {
             NodeKind::Host(host) => Some(&**host),
-            NodeKind::Switch(_) => None,
+            NodeKind::Switch(_) | NodeKind::P4(_) => None,
         }
     }
 
@@ -369,12 +384,20 @@ impl Network {
         self.events.next()
     }
 
-    /// A switch, if the node is one. The effects of calls made here are not carried out before the
-    /// next event of this switch.
+    /// A switch of OpenFlow, if the node is one. The effects of calls made here are not carried out
+    /// before the next event of this switch.
     pub fn switch_mut(&mut self, node: NodeId) -> Option<&mut EmbeddedSwitch> {
         match &mut self.nodes[node.0 as usize].kind {
-            NodeKind::Host(_) => None,
+            NodeKind::Host(_) | NodeKind::P4(_) => None,
             NodeKind::Switch(node) => Some(&mut node.switch),
+        }
+    }
+
+    /// A switch with a P4 program, if the node is one.
+    pub fn p4_switch(&self, node: NodeId) -> Option<&P4Switch> {
+        match &self.nodes[node.0 as usize].kind {
+            NodeKind::Host(_) | NodeKind::Switch(_) => None,
+            NodeKind::P4(switch) => Some(switch),
         }
     }
 }

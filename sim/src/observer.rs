@@ -2,7 +2,6 @@
 
 use bofuss_datapath::Time;
 use bofuss_embed::EmbedError;
-use bofuss_ext::trace::Trace;
 use bofuss_frame::Frame;
 
 use crate::controller::ControlData;
@@ -74,8 +73,9 @@ pub trait Observer {
     fn wants_trace(&mut self, _event: &LogEvent<'_>) -> bool {
         false
     }
-    /// Takes the trace of the frame in the event with this number, or why it cannot be traced.
-    fn trace(&mut self, _number: u64, _trace: Result<Trace, EmbedError>) {}
+    /// Takes the trace of the frame in the event with this number, as lines, or why it cannot be
+    /// traced.
+    fn trace(&mut self, _number: u64, _trace: Result<String, EmbedError>) {}
     /// Called now and then, at least once in some thousand events, with the time and the number of
     /// events so far. Returns false to end the run there.
     fn goes_on(&mut self, _now: Time, _events: u64) -> bool {

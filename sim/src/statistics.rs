@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bofuss_datapath::DropReason;
+use bofuss_embed::p4::{P4Port, P4Switch};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::TableId;
 use serde_json::{Map, Value, json};
@@ -11,6 +12,9 @@ use crate::link::{LinkStats, NodeId};
 use crate::network::Network;
 use crate::observer::{ControllerId, LinkDirection, LinkId};
 use crate::scenario::matches;
+
+/// The most cells of a counter of a P4 program that are shown.
+const MAX_CELLS: usize = 1000;
 
 /// The names of nodes, links and controllers.
 #[derive(Clone, Debug, Default)]
@@ -137,6 +141,9 @@ fn carried(stats: &LinkStats) -> Value {
 /// The counters of a switch: `ports`; `tables`, those with entries or lookups; and `drops` by
 /// reason.
 fn switch(network: &mut Network, id: NodeId) -> Value {
+    if let Some(switch) = network.p4_switch(id) {
+        return p4_switch(switch);
+    }
     let Some(switch) = network.switch_mut(id) else {
         return Value::Null;
     };
@@ -175,6 +182,56 @@ fn switch(network: &mut Network, id: NodeId) -> Value {
         drops.insert(reason.name().into(), count.into());
     }
     json!({"ports": ports, "tables": tables, "drops": drops})
+}
+
+/// The same of a switch with a P4 program, whose tables and `counters` have the program's names;
+/// and how many digests and log messages it has sent.
+fn p4_switch(switch: &P4Switch) -> Value {
+    let mut ports = Map::new();
+    for (number, P4Port { received, sent }) in switch.ports() {
+        let counted = json!({
+            "rx_packets": received.packets,
+            "tx_packets": sent.packets,
+            "rx_bytes": received.bytes,
+            "tx_bytes": sent.bytes,
+        });
+        ports.insert(number.to_string(), counted);
+    }
+    let p4 = switch.switch();
+    let mut tables = Map::new();
+    for (id, row) in p4.program().tables.iter().enumerate() {
+        let (lookups, matches) = p4.table_counts(id);
+        if !row.key.is_empty() {
+            let entries = p4.entry_count(id);
+            let counted = json!({"entries": entries, "lookups": lookups, "matches": matches});
+            tables.insert(row.name.clone(), counted);
+        }
+    }
+    let mut counters = Map::new();
+    for (id, row) in p4.program().counters.iter().enumerate() {
+        let cells = p4.externs().counted(id).take(MAX_CELLS);
+        let cells = cells.map(|(index, count)| {
+            let counted = json!({"packets": count.packets, "bytes": count.bytes});
+            (index.to_string(), counted)
+        });
+        let cells: Map<String, Value> = cells.collect();
+        if !cells.is_empty() {
+            counters.insert(row.name.clone(), cells.into());
+        }
+    }
+    let counts = switch.counts();
+    let drops = counts
+        .drops()
+        .map(|(reason, count)| (reason.into(), count.into()));
+    let drops: Map<String, Value> = drops.collect();
+    json!({
+        "ports": ports,
+        "tables": tables,
+        "drops": drops,
+        "counters": counters,
+        "digests": counts.digests,
+        "log_messages": counts.logs,
+    })
 }
 
 /// The statistics as text for people: the traffic, and the drops of links and switches.

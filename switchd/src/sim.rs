@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use bofuss_channel::read_input;
 use bofuss_datapath::Time;
 use bofuss_embed::EmbedError;
-use bofuss_ext::trace::Trace;
 use bofuss_sim::controller::Controller;
 use bofuss_sim::scenario::{ControllerRow, KINDS, Outside, Scenario, ScenarioError};
 use bofuss_sim::{EventKind, EventLog, LogEvent, Observer, Timeline, summary};
@@ -263,9 +262,9 @@ impl Observer for Reporter {
         self.progress.goes_on(now, events)
     }
 
-    fn trace(&mut self, number: u64, trace: Result<Trace, EmbedError>) {
+    fn trace(&mut self, number: u64, trace: Result<String, EmbedError>) {
         let text = match trace {
-            Ok(trace) => trace.to_string(),
+            Ok(text) => text,
             Err(error) => format!("{error}\n"),
         };
         self.explained = Some(format!("event {number}:\n{text}"));

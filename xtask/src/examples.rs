@@ -9,7 +9,8 @@ use crate::{command, python, setup};
 
 /// The examples that `make test` runs; one for each mechanism, so that it stays short.
 pub(crate) const IN_TEST: &str = "afro aoss arp-responder dynamic-nat mac-learning port-knocking \
-    spider tcp-handover router learning balancer telemetry firewall";
+    spider tcp-handover router learning balancer telemetry firewall \
+    network";
 
 /// The examples that measure times or rates: they run one by one, after all others.
 const ALONE: &str = "adn arp-responder spider statesec token-bucket";

@@ -1,6 +1,7 @@
 //! The event loop, and what each event does.
 
 mod control;
+mod p4;
 mod switch;
 
 use bofuss_datapath::Time;
@@ -88,10 +89,17 @@ impl Network {
             NodeKind::Switch(node) => {
                 if wants_trace {
                     let trace = node.explain(self.now, to.port, frame.bytes());
-                    observer.trace(event_number, trace);
+                    observer.trace(event_number, trace.map(|trace| trace.to_string()));
                 }
                 node.receive(self.now, to.port, frame);
                 self.serve_switch(to.node, observer);
+            }
+            NodeKind::P4(switch) => {
+                if wants_trace {
+                    let text = switch.explain(self.now, to.port.0, frame.bytes());
+                    observer.trace(event_number, Ok(text.expect("a link has its ports")));
+                }
+                self.receive_p4(to, frame, observer);
             }
             NodeKind::Host(_) => {
                 self.with_host(to.node, observer, |host, now, out| {
@@ -114,6 +122,8 @@ impl Network {
                 node.tick(now);
                 self.serve_switch(id, observer);
             }
+            // It does nothing by itself.
+            NodeKind::P4(_) => {}
             NodeKind::Host(_) => self.with_host(id, observer, |host, now, out| host.tick(now, out)),
         }
     }
@@ -218,6 +228,7 @@ impl Network {
         let next = match &node.kind {
             NodeKind::Host(host) => host.next_tick(),
             NodeKind::Switch(node) => node.switch.next_tick(),
+            NodeKind::P4(_) => None,
         };
         let Some(next) = next else { return };
         let next = next.max(self.now);
@@ -291,6 +302,8 @@ impl Network {
                 node.set_link(self.now, end.port, up);
                 self.serve_switch(end.node, observer);
             }
+            // Programs know no links.
+            NodeKind::P4(_) => {}
         }
     }
 }

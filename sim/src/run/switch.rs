@@ -61,7 +61,7 @@ impl Network {
     fn switch_node(&mut self, id: NodeId) -> &mut SwitchNode {
         match &mut self.nodes[id.0 as usize].kind {
             NodeKind::Switch(node) => node,
-            NodeKind::Host(_) => unreachable!("only switches are served"),
+            NodeKind::Host(_) | NodeKind::P4(_) => unreachable!("only switches are served"),
         }
     }
 }

@@ -4,11 +4,14 @@ mod checks;
 mod controllers;
 mod links;
 mod nodes;
+mod p4;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bofuss_datapath::Time;
+use bofuss_embed::p4::Program;
 use bofuss_oflib::Catalogue;
 use serde::Deserialize;
 use serde_json::Value;
@@ -91,10 +94,11 @@ impl Scenario {
             names: NetworkNames::default(),
             hosts: Vec::new(),
             warnings: Vec::new(),
+            programs: BTreeMap::new(),
         };
         builder.check()?;
         builder.topology = builder.topology(outside)?;
-        builder.nodes()?;
+        builder.nodes(outside)?;
         let traffic = builder.traffic()?;
         builder.links()?;
         builder.find_storms();
@@ -230,6 +234,8 @@ struct Builder<'s> {
     names: NetworkNames,
     hosts: Vec<BuiltHost>,
     warnings: Vec<String>,
+    /// The P4 programs by file, each of which several switches may run.
+    programs: BTreeMap<String, Arc<Program>>,
 }
 
 impl Builder<'_> {

@@ -78,7 +78,7 @@ pub struct Defaults {
     /// Of links: all but ends and name.
     #[serde(default)]
     pub link: LinkRow,
-    /// Of switches: all but name, datapath id and flows.
+    /// Of switches of OpenFlow: all but name, datapath id and flows.
     #[serde(default)]
     pub switch: SwitchRow,
     /// The longest IP packet that hosts send, in bytes.
@@ -134,6 +134,11 @@ pub struct SwitchRow {
     pub select: Option<Spanned<String>>,
     /// The discipline of ports with queues, as `hfair`.
     pub discipline: Option<Spanned<String>>,
+    /// The file of a P4 program, as p4c compiles it. Such a switch has of the other keys only
+    /// `name` and `entries`.
+    pub p4: Option<Spanned<String>>,
+    /// The file of the program's entries, in the form of the P4 tutorials' runtime files.
+    pub entries: Option<Spanned<String>>,
     /// Entries, groups, meters and queues that it has from the start, one a line, as [`parse_rule`]
     /// reads them.
     ///

@@ -59,32 +59,42 @@ impl<T: Into<String>> From<T> for ScenarioError {
 }
 
 /// Finds numbers in a document by a path of keys with dots in between, where `*` stands for any
-/// key. Returns each number that matches, with its path.
-fn numbers<'v>(document: &'v Value, path: &str) -> Vec<(String, f64)> {
-    let mut found: Vec<(String, &'v Value)> = vec![(String::new(), document)];
-    for key in path.split('.') {
-        let mut next = Vec::new();
-        for (name, value) in found {
-            match value {
-                Value::Object(map) => {
-                    let wanted = map.iter().filter(|(other, _)| key == "*" || *other == key);
-                    next.extend(wanted.map(|(other, value)| (format!("{name}.{other}"), value)));
-                }
-                Value::Array(list) => {
-                    let wanted = list
-                        .iter()
-                        .zip(1..)
-                        .map(|(value, at)| (at.to_string(), value))
-                        .filter(|(other, _)| key == "*" || other == key);
-                    next.extend(wanted.map(|(other, value)| (format!("{name}.{other}"), value)));
-                }
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+/// key. Keys may have dots themselves. Returns each number that matches, with its path.
+fn numbers(document: &Value, path: &str) -> Vec<(String, f64)> {
+    let mut found = Vec::new();
+    add_numbers(document, path, String::new(), &mut found);
+    found
+}
+
+/// Adds the numbers at `path` below `value`, whose own path is `at`.
+fn add_numbers(value: &Value, path: &str, at: String, found: &mut Vec<(String, f64)>) {
+    let members: Vec<(String, &Value)> = match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| (key.clone(), value))
+            .collect(),
+        Value::Array(list) => {
+            let numbered = list.iter().zip(1..);
+            numbered
+                .map(|(value, key)| (key.to_string(), value))
+                .collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
+    };
+    for (key, value) in members {
+        for wanted in [key.as_str(), "*"] {
+            let Some(rest) = path.strip_prefix(wanted) else {
+                continue;
+            };
+            let at = match at.as_str() {
+                "" => key.clone(),
+                before => format!("{before}.{key}"),
+            };
+            match (rest.strip_prefix('.'), value.as_f64()) {
+                (Some(rest), _) => add_numbers(value, rest, at, found),
+                (None, Some(number)) if rest.is_empty() => found.push((at, number)),
+                (None, _) => {}
             }
         }
-        found = next;
     }
-    let named = found.into_iter();
-    named
-        .filter_map(|(name, value)| Some((name.trim_start_matches('.').into(), value.as_f64()?)))
-        .collect()
 }

@@ -31,6 +31,11 @@ impl Builder<'_> {
             let text = format!("pool_bytes: at least {MIN_POOL_BYTES}");
             return Err(self.source.error(pool.span(), text));
         }
+        let defaults = &file.defaults.switch;
+        if let Some(named) = defaults.p4.as_ref().or(defaults.entries.as_ref()) {
+            let text = "defaults.switch: p4 and entries are keys of switches with a name";
+            return Err(self.source.error(named.span(), text));
+        }
         for row in &file.traffic {
             let (start, stop) = times(row.get_ref());
             self.check_within("traffic: start", start, row.span())?;
@@ -108,6 +113,9 @@ impl Builder<'_> {
     fn flooding(&self) -> BTreeSet<NodeId> {
         let mut flooding = BTreeSet::new();
         for (name, node) in &self.names.switches {
+            if self.network.p4_switch(*node).is_some() {
+                continue;
+            }
             let mut controllers = self.file.controllers.iter().map(|row| row.get_ref());
             let is_of = |patterns: &[toml::Spanned<String>]| {
                 let mut patterns = patterns.iter();

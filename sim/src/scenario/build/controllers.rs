@@ -47,7 +47,13 @@ impl Builder<'_> {
             if found.is_empty() {
                 return Err(self.source.about(pattern, "there is no such switch"));
             }
-            switches.extend(found);
+            let before = switches.len();
+            let speak = |id: &NodeId| self.network.p4_switch(*id).is_none();
+            switches.extend(found.into_iter().filter(speak));
+            if switches.len() == before {
+                let text = "it has a P4 program, and no controller of OpenFlow";
+                return Err(self.source.about(pattern, text));
+            }
         }
         switches.sort();
         switches.dedup();

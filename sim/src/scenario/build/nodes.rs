@@ -10,7 +10,7 @@ use bofuss_embed::{ConnId, Effect, EmbeddedConfig, EmbeddedSwitch, FailMode};
 use bofuss_oflib::{Mac, Message, Version};
 use toml::Spanned;
 
-use super::{Builder, BuiltHost};
+use super::{Builder, BuiltHost, Outside};
 use crate::host::{EndHost, HostAddresses, HostConfig, known_addresses};
 use crate::link::NodeId;
 use crate::random::Random;
@@ -28,7 +28,7 @@ const HOST_STREAMS: u64 = 2 << 32;
 
 impl Builder<'_> {
     /// Adds the switches to the network, and lists the hosts.
-    pub(super) fn nodes(&mut self) -> Result<(), ScenarioError> {
+    pub(super) fn nodes(&mut self, outside: &mut dyn Outside) -> Result<(), ScenarioError> {
         let mut switches: Vec<(String, SwitchRow)> = Vec::new();
         for node in self.topology.nodes.iter().filter(|node| !node.is_host) {
             switches.push((node.name.clone(), SwitchRow::default()));
@@ -53,7 +53,11 @@ impl Builder<'_> {
         }
         self.check_count(switches.len(), "switches")?;
         for (name, row) in switches {
-            self.add_switch(&name, &row)?;
+            let id = match &row.p4 {
+                Some(program) => self.add_p4_switch(&name, program, &row, outside)?,
+                None => self.add_switch(&name, &row)?,
+            };
+            self.names.add_switch(&name, id);
         }
         self.find_hosts()
     }
@@ -75,10 +79,13 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn add_switch(&mut self, name: &str, row: &SwitchRow) -> Result<(), ScenarioError> {
+    fn add_switch(&mut self, name: &str, row: &SwitchRow) -> Result<NodeId, ScenarioError> {
+        if let Some(entries) = &row.entries {
+            let text = format!("switch {name}: entries: it has no p4");
+            return Err(self.source.error(entries.span(), text));
+        }
         let defaults = &self.file.defaults.switch;
-        let number = self.names.switches.len() as u64 + 1;
-        let mut random = Random::new(self.file.seed, SWITCH_STREAMS + number);
+        let (number, mut random) = self.next_switch();
         let mut config = EmbeddedConfig {
             pool: self.network.pool().clone(),
             datapath_id: row.dpid.unwrap_or(number),
@@ -96,9 +103,13 @@ impl Builder<'_> {
         let made = EmbeddedSwitch::new(Time(0), config);
         let switch =
             made.map_err(|error| ScenarioError::from(format!("switch {name}: {error}")))?;
-        let id = self.network.add_switch(name, switch);
-        self.names.add_switch(name, id);
-        Ok(())
+        Ok(self.network.add_switch(name, switch))
+    }
+
+    /// The number of the next switch, and its random numbers.
+    pub(super) fn next_switch(&self) -> (u64, Random) {
+        let number = self.names.switches.len() as u64 + 1;
+        (number, Random::new(self.file.seed, SWITCH_STREAMS + number))
     }
 
     /// Sets what `row`, or else the defaults, choose by name.
@@ -138,6 +149,12 @@ impl Builder<'_> {
             let pattern = name.expect("it was checked when the switch was added");
             let messages = self.messages(&row.get_ref().flows)?;
             for id in self.names.matching_switches(pattern) {
+                if let Some(line) = row.get_ref().flows.first()
+                    && self.network.p4_switch(id).is_some()
+                {
+                    let text = format!("switch {pattern}: flows: it has a P4 program");
+                    return Err(self.source.error(line.span(), text));
+                }
                 self.install(id, &messages)?;
             }
         }
@@ -282,6 +299,8 @@ fn merge(old: &mut SwitchRow, new: &SwitchRow) {
         engine: new.engine.or(old_values.engine),
         select: new.select.or(old_values.select),
         discipline: new.discipline.or(old_values.discipline),
+        p4: new.p4.or(old_values.p4),
+        entries: new.entries.or(old_values.entries),
         flows: Vec::new(),
     };
 }
