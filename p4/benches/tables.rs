@@ -106,7 +106,36 @@ fn measure(kind: &str, entries: u32) {
     );
 }
 
+/// Measures one access to memory that no cache nearby has: to random lines of 64 bytes, of as many
+/// as there are entries, each known only after the one before.
+fn yardstick(entries: u32) {
+    let count = entries as usize;
+    let mut lines: Vec<[u64; 8]> = vec![[0; 8]; count];
+    let mut at = 0;
+    for step in 1..=count {
+        // A step that has no divisor in common with the count meets all lines.
+        let next = (at + 61_803) % count;
+        lines[at][0] = if step == count { 0 } else { next as u64 };
+        at = next;
+    }
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        for _ in 0..PACKETS {
+            at = lines[at][0] as usize;
+        }
+        best = best.min(start.elapsed().as_secs_f64() / f64::from(PACKETS));
+    }
+    println!(
+        "yardstick, {count} lines: {:.0} ns an access ({at})",
+        best * 1e9
+    );
+}
+
 fn main() {
+    for entries in SIZES {
+        yardstick(entries);
+    }
     for kind in ["exact", "lpm", "ternary", "range", "optional"] {
         for entries in SIZES {
             measure(kind, entries);

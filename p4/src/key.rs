@@ -107,10 +107,42 @@ impl Key {
         at
     }
 
-    /// The bits of the key that `mask` has.
+    /// The bits of the key that `mask` has, which [`Self::masked`] gives from now on.
     #[inline]
-    pub fn masked(&mut self, mask: &Bits) -> &Bits {
+    pub fn mask(&mut self, mask: &Bits) -> &Bits {
         self.masked.set_masked(&self.bits, mask);
         &self.masked
+    }
+
+    /// What [`Self::mask`] made.
+    #[inline]
+    pub fn masked(&self) -> &Bits {
+        &self.masked
+    }
+
+    /// Whether the bits that `mask` has are `wanted`. All are as long as the key.
+    #[inline]
+    pub fn has(&self, mask: &Bits, wanted: &Bits) -> bool {
+        match (&self.bits, mask, wanted) {
+            (Bits::Word(key), Bits::Word(mask), Bits::Word(wanted)) => key & mask == *wanted,
+            (Bits::Bytes(key), Bits::Bytes(mask), Bits::Bytes(wanted)) => {
+                let mut bytes = key.iter().zip(mask).zip(wanted);
+                bytes.all(|((key, mask), wanted)| key & mask == *wanted)
+            }
+            (Bits::Word(_) | Bits::Bytes(_), _, _) => false,
+        }
+    }
+
+    /// The `width` bits, of 1 to 64, which end `end` whole bytes before the end of the key.
+    #[inline]
+    pub fn word(&self, end: usize, width: u32) -> u64 {
+        let all = match &self.bits {
+            Bits::Word(word) => (*word >> (end * 8)) as u64,
+            Bits::Bytes(bytes) => {
+                let last = bytes[..bytes.len() - end].iter().rev().take(8).rev();
+                last.fold(0, |word, byte| word << 8 | u64::from(*byte))
+            }
+        };
+        all & u64::MAX >> (u64::BITS - width)
     }
 }

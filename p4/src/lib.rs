@@ -31,6 +31,7 @@ mod index;
 mod int;
 mod json;
 mod key;
+mod lines;
 mod load;
 mod meter;
 mod number;

@@ -37,8 +37,15 @@ impl Switch {
             let what = "the table has no direct counter";
             return Err(ControlError::Invalid(what.into()));
         }
-        let entry = self.state_mut().tables[table].get_mut(handle);
-        entry.ok_or(ControlError::NotFound)?.count = count;
+        let state = &mut self.state_mut().tables[table];
+        state.get(handle).ok_or(ControlError::NotFound)?;
+        *state.count_mut(handle) = count;
         Ok(())
+    }
+
+    /// What has hit an entry: its direct counter, if the table has one. `None` if it is not there.
+    pub fn direct_counter(&self, table: usize, handle: Handle) -> Option<Count> {
+        let state = &self.state().tables[table];
+        state.get(handle).map(|_| state.count(handle))
     }
 }

@@ -111,7 +111,7 @@ pub fn table(
         if state.has_priorities() {
             text.push_str(&format!(" priority={}", entry.priority));
         }
-        let packets = entry.count.packets;
+        let packets = state.count(handle).packets;
         text.push_str(&format!(
             " {} packets={packets}\n",
             does(program, &entry.does)

@@ -115,9 +115,7 @@ impl Switch {
             return Err(ControlError::Constant);
         }
         let does = self.checked(row, does)?;
-        let entry = self.state.tables[table].get_mut(handle);
-        entry.ok_or(ControlError::NotFound)?.does = does;
-        Ok(())
+        self.state.tables[table].set_does(handle, does)
     }
 
     /// Removes an entry. Errors: it is not there.

@@ -8,6 +8,7 @@ pub use crate::index::Handle;
 use crate::index::Index;
 use crate::int::Int;
 use crate::key::{Bits, Key};
+use crate::lines::{Lines, Wide};
 use crate::meter::Meter;
 use crate::program::{KeyPart, Match, MatchKind, Table};
 
@@ -22,15 +23,22 @@ pub enum Does {
     Group(u32),
 }
 
-/// An entry. What a packet needs of it is within the 64 bytes of a cache line.
+impl Does {
+    /// The action and its data; `None` of a member or a group.
+    fn action(&self) -> Option<(usize, &[Int])> {
+        match self {
+            Self::Action(action, data) => Some((*action, data)),
+            Self::Member(_) | Self::Group(_) => None,
+        }
+    }
+}
+
+/// An entry. What most packets need of it is besides in [`Lines`].
 #[derive(Clone, Debug)]
-#[repr(C, align(64))]
 pub struct Entry {
     /// What is done with a packet that it matches.
     pub does: Does,
-    /// The direct counter.
-    pub count: Count,
-    /// When a packet was last here, in microseconds.
+    /// When a packet was last here, in microseconds, in tables that have timeouts.
     pub used: u64,
     /// The direct meter.
     pub meter: Meter,
@@ -49,7 +57,6 @@ impl Entry {
             key,
             priority,
             does,
-            count: Count::default(),
             meter: Meter::default(),
             idle_timeout: 0,
             used: 0,
@@ -61,12 +68,14 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub struct TableState {
     entries: Vec<Option<Entry>>,
+    lines: Lines,
     free: Vec<Handle>,
     count: usize,
     index: Index,
     /// Entries have priorities.
     ranked: bool,
-    ranges: bool,
+    /// Entries have ranges that are compared with the values of a key.
+    compares: bool,
     /// What is done where no entry matches.
     pub default: Option<Does>,
     /// Packets that were looked up.
@@ -79,14 +88,20 @@ impl TableState {
     /// The table with the entries and the default action of the program.
     pub fn new(table: &Table) -> Self {
         let has = |kind| table.key.iter().any(|part| part.kind == kind);
+        let ranges = table
+            .key
+            .iter()
+            .filter(|part| part.kind == MatchKind::Range);
+        let wide = ranges.clone().any(|part| part.width > u64::BITS);
         let default = table.default.clone();
         let mut state = Self {
             entries: Vec::new(),
+            lines: Lines::default(),
             free: Vec::new(),
             count: 0,
             index: Index::default(),
             ranked: has(MatchKind::Ternary) || has(MatchKind::Range) || has(MatchKind::Optional),
-            ranges: has(MatchKind::Range),
+            compares: wide || ranges.count() > 1,
             default: default.map(|(action, data)| Does::Action(action, data)),
             lookups: 0,
             hits: 0,
@@ -131,9 +146,34 @@ impl TableState {
         self.entries.get(handle)?.as_ref()
     }
 
-    /// An entry. Its key and priority must stay.
+    /// An entry. Its key, its priority and what it does must stay.
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut Entry> {
         self.entries.get_mut(handle)?.as_mut()
+    }
+
+    /// Gives an entry another action. Errors: it is not there.
+    pub fn set_does(&mut self, handle: Handle, does: Does) -> Result<(), ControlError> {
+        let entry = self.entries.get_mut(handle).and_then(Option::as_mut);
+        let entry = entry.ok_or(ControlError::NotFound)?;
+        self.lines.set_action(handle, does.action());
+        entry.does = does;
+        Ok(())
+    }
+
+    /// The action of an entry and its data as words, if it is one of few that are narrow.
+    #[inline]
+    pub fn action(&self, handle: Handle) -> Option<(usize, &[u64])> {
+        self.lines.action(handle)
+    }
+
+    /// The direct counter of an entry that is there.
+    pub fn count(&self, handle: Handle) -> Count {
+        self.lines.count(handle)
+    }
+
+    /// The same, to change.
+    pub fn count_mut(&mut self, handle: Handle) -> &mut Count {
+        self.lines.count_mut(handle)
     }
 
     /// Adds an entry to a table of at most `size`. Errors: one of the same key and priority is
@@ -147,13 +187,18 @@ impl TableState {
         if self.find(parts, &entry.key, entry.priority).is_some() {
             return Err(ControlError::Exists);
         }
-        if self.count >= size {
+        if self.count >= size.min(Index::MAX_ENTRIES) {
             return Err(ControlError::Full);
         }
         let rank = self.rank(&entry.key, entry.priority);
         let handle = self.free.pop().unwrap_or(self.entries.len());
-        for (mask, key) in masked(parts, &entry.key) {
-            self.index.insert(&mask, key, rank, handle);
+        let places = masked(parts, &entry.key);
+        let wide = wide(parts, &entry.key);
+        self.lines.set(handle, rank, &places[0].1, wide);
+        self.lines.set_action(handle, entry.does.action());
+        for (mask, key) in &places {
+            let group = self.index.insert(mask, key, &self.lines, handle);
+            self.lines.set_group(handle, group);
         }
         match self.entries.get_mut(handle) {
             Some(slot) => *slot = Some(entry),
@@ -180,10 +225,14 @@ impl TableState {
     pub fn find(&self, parts: &[KeyPart], key: &[Match], priority: i32) -> Option<Handle> {
         let all = masked(parts, key);
         let (mask, bits) = all.first()?;
-        let mut same = self.index.same(mask, bits, self.rank(key, priority));
-        same.find(|handle| {
+        let rank = self.rank(key, priority);
+        self.index.same(mask, bits).find(|handle| {
             let entry = self.get(*handle);
-            entry.is_some_and(|entry| same_ranges(&entry.key, key))
+            entry.is_some_and(|entry| {
+                self.rank(&entry.key, entry.priority) == rank
+                    && same_ranges(&entry.key, key)
+                    && masked(parts, &entry.key) == all
+            })
         })
     }
 
@@ -199,28 +248,14 @@ impl TableState {
     }
 
     /// Whether keys need the values that ranges are compared with.
-    pub fn has_ranges(&self) -> bool {
-        self.ranges
+    pub fn compares(&self) -> bool {
+        self.compares
     }
 
     /// The best entry for a key.
     pub fn lookup(&mut self, key: &mut Key) -> Option<Handle> {
-        let (ranges, entries) = (self.ranges, &self.entries);
-        self.index.best(key, |handle, key| {
-            !ranges || in_ranges(entries.get(handle), &key.values)
-        })
+        self.index.best(key, &self.lines)
     }
-}
-
-/// Whether values are within the ranges of an entry.
-fn in_ranges(entry: Option<&Option<Entry>>, values: &[Int]) -> bool {
-    entry.and_then(Option::as_ref).is_some_and(|entry| {
-        let mut parts = entry.key.iter().zip(values);
-        parts.all(|(part, value)| match part {
-            Match::Range(low, high) => low <= value && value <= high,
-            Match::Exact(_) | Match::Lpm(..) | Match::Ternary(..) | Match::Any => true,
-        })
-    })
 }
 
 /// Whether the ranges of two keys are the same. The rest is in the bytes.
@@ -234,29 +269,69 @@ fn same_ranges(a: &[Match], b: &[Match]) -> bool {
     })
 }
 
+/// The place of the first range of a key.
+fn ranged(key: &[Match]) -> Option<usize> {
+    key.iter().position(|part| matches!(part, Match::Range(..)))
+}
+
 /// The bits that a key looks at, and the value that they must have. The first range is taken as the
 /// prefixes that it is made of, so there are several; others are compared afterwards.
 fn masked(parts: &[KeyPart], key: &[Match]) -> Vec<(Bits, Bits)> {
-    let ranged = key.iter().position(|part| matches!(part, Match::Range(..)));
-    let prefixes = ranged.map_or_else(Vec::new, |at| key[at].prefixes(parts[at].width));
-    let one = |prefix: Option<&(Int, Int)>| {
-        let mut mask = Vec::new();
-        let mut bytes = Vec::new();
-        for (at, (part, wanted)) in parts.iter().zip(key).enumerate() {
-            let width = part.width;
-            let (value, bits) = match prefix {
-                Some(prefix) if Some(at) == ranged => prefix.clone(),
-                Some(_) | None => wanted.value_and_mask(width),
-            };
-            bits.append_to(width, &mut mask);
-            value.and(&bits).append_to(width, &mut bytes);
-        }
-        (Bits::new(&mask), Bits::new(&bytes))
-    };
+    let prefixes = ranged(key).map_or_else(Vec::new, |at| key[at].prefixes(parts[at].width));
     match &prefixes[..] {
-        [] => alloc::vec![one(None)],
-        all => all.iter().map(|prefix| one(Some(prefix))).collect(),
+        [] => alloc::vec![masked_once(parts, key, None)],
+        all => all
+            .iter()
+            .map(|prefix| masked_once(parts, key, Some(prefix)))
+            .collect(),
     }
+}
+
+/// The same for one prefix of the first range, or without ranges.
+fn masked_once(parts: &[KeyPart], key: &[Match], prefix: Option<&(Int, Int)>) -> (Bits, Bits) {
+    let ranged = ranged(key);
+    let mut mask = Vec::new();
+    let mut bytes = Vec::new();
+    for (at, (part, wanted)) in parts.iter().zip(key).enumerate() {
+        let width = part.width;
+        let (value, bits) = match prefix {
+            Some(prefix) if Some(at) == ranged => prefix.clone(),
+            Some(_) | None => wanted.value_and_mask(width),
+        };
+        bits.append_to(width, &mut mask);
+        value.and(&bits).append_to(width, &mut bytes);
+    }
+    (Bits::new(&mask), Bits::new(&bytes))
+}
+
+/// What is compared of a key besides the bits of a group; `None` in tables of short keys without
+/// ranges.
+fn wide(parts: &[KeyPart], key: &[Match]) -> Option<Wide> {
+    let (mask, bits) = masked_once(parts, key, None);
+    let has_ranges = parts.iter().any(|part| part.kind == MatchKind::Range);
+    if !has_ranges && matches!(bits, Bits::Word(_)) {
+        return None;
+    }
+    let mut range = None;
+    let mut others = Vec::new();
+    for (at, (part, wanted)) in parts.iter().zip(key).enumerate() {
+        let Match::Range(low, high) = wanted else {
+            continue;
+        };
+        if range.is_none() && others.is_empty() && part.width <= u64::BITS {
+            let behind = parts[at + 1..].iter();
+            let end = behind.map(|part| part.width.div_ceil(8) as usize).sum();
+            range = Some((low.low(), high.low(), end, part.width));
+        } else {
+            others.push((at, low.clone(), high.clone()));
+        }
+    }
+    Some(Wide {
+        mask,
+        bits,
+        range,
+        others,
+    })
 }
 
 impl Match {

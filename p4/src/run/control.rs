@@ -85,21 +85,21 @@ impl<S: Sink> Walk<'_, S> {
 
     fn fill_key(&self, id: usize, table: &Table, key: &mut Key) {
         let view = self.view(&[], &[]);
-        let ranges = self.state.tables[id].has_ranges();
+        let compares = self.state.tables[id].compares();
         let mut at = 0;
         key.begin(&table.key);
         for part in &table.key {
             if let Some(word) = view.word(&part.value)
                 && part.mask.is_none()
                 && (1..=64).contains(&part.width)
-                && !ranges
+                && !compares
             {
                 at = key.push_word(word as u64, part.width, at);
                 continue;
             }
             let value = key_value(&view, part);
             at = key.push(&value, part.width, at);
-            if ranges {
+            if compares {
                 key.values.push(value);
             }
         }
@@ -115,11 +115,15 @@ impl<S: Sink> Walk<'_, S> {
     /// Direct counter, direct meter and the time of an entry that a packet hits.
     fn count_hit(&mut self, id: usize, table: &Table, handle: Handle) {
         let (now, length) = (self.now, self.packet.length);
-        let Some(entry) = self.state.tables[id].get_mut(handle) else {
+        let state = &mut self.state.tables[id];
+        state.count_mut(handle).add(length);
+        if !table.timeout && table.meter.is_none() {
+            return;
+        }
+        let Some(entry) = state.get_mut(handle) else {
             return;
         };
         entry.used = now;
-        entry.count.add(length);
         if let Some((meter, field)) = table.meter {
             let units = if self.program.meters[meter].bytes {
                 length as u64
@@ -143,6 +147,11 @@ impl<S: Sink> Walk<'_, S> {
         parameters: &mut Vec<Int>,
     ) -> Option<usize> {
         let state = &self.state.tables[id];
+        if let Some((action, words)) = hit.and_then(|handle| state.action(handle)) {
+            parameters.clear();
+            parameters.extend(words.iter().map(|word| Int::Small((*word).into())));
+            return Some(action);
+        }
         let does = match hit {
             Some(handle) => &state.get(handle)?.does,
             None => state.default.as_ref()?,

@@ -267,8 +267,8 @@ impl Player {
         let counters = program.counters.iter().map(|row| &*row.name).enumerate();
         let counter = named(counters, &indexed.name, "counter")?;
         if let Some((table, handle)) = self.entries.get(indexed.index.trim_start_matches('$')) {
-            let entry = self.switch.state().tables[*table].get(*handle);
-            return Ok(entry.map_or_else(Count::default, |entry| entry.count));
+            let count = self.switch.direct_counter(*table, *handle);
+            return Ok(count.unwrap_or_default());
         }
         let cell = self
             .switch

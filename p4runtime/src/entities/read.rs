@@ -237,7 +237,10 @@ impl Target<'_> {
         entity(match form {
             Form::Entry | Form::Counter => EntityKind::DirectCounterEntry(DirectCounterEntry {
                 table_entry,
-                data: entry.map(|entry| shown_count(entry.count)),
+                data: self
+                    .switch
+                    .direct_counter(table.index, handle)
+                    .map(shown_count),
             }),
             Form::Meter => EntityKind::DirectMeterEntry(DirectMeterEntry {
                 table_entry,

@@ -292,7 +292,8 @@ impl Target<'_> {
         shown.idle_timeout_ns = nanoseconds(entry.idle_timeout);
         shown.is_const = row.const_entries;
         if asked.counter_data.is_some() && row.counters {
-            shown.counter_data = Some(shown_count(entry.count));
+            let count = self.switch.direct_counter(table.index, handle);
+            shown.counter_data = count.map(shown_count);
         }
         if asked.meter_config.is_some() {
             shown.meter_config = entry.meter.config().map(shown_rates);
