@@ -6,7 +6,9 @@ mod command;
 mod connection_set;
 mod copiers;
 mod dispatch;
+mod driver_losses;
 mod events;
+mod exports;
 mod follower;
 mod followers;
 mod inbox;
@@ -22,6 +24,7 @@ mod poller;
 mod port_set;
 mod quick_closes;
 mod reconfigure;
+mod saving;
 mod scrape;
 mod state_counts;
 mod status;
@@ -34,8 +37,10 @@ use bofuss_agent::FailMode;
 use bofuss_channel::Event;
 use bofuss_datapath::Time;
 use bofuss_embed::record::RecordedInput;
+use bofuss_embed::saved::SavedState;
 use bofuss_ext::Switch;
 use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::message::multipart::TableFeatures;
 use bofuss_ports::{BATCH_FRAMES, LinkMonitor};
 use rustix::event::epoll;
 use tokio::sync::mpsc;
@@ -45,16 +50,20 @@ use crate::error::{Result, context};
 use crate::export::Bell;
 use crate::port::OpenPort;
 use crate::record::{RecordWriter, SwitchRecorder};
+use crate::state_dir::{StateFolder, StateWriter};
 
+use driver_losses::DriverLosses;
+use exports::Exports;
 use follower::Remake;
 use inbox::Inbox;
 use io::DataPlaneIo;
-use live_switch::{LiveSwitch, Saver};
+use live_switch::LiveSwitch;
 use missing_ports::MissingPorts;
 use poller::Poller;
+use saving::StateSaver;
 
 pub use clock::BundleClock;
-pub use collection::{CollectSlice, Collection};
+pub use collection::{CollectSlice, CollectedSwitch, Collection};
 pub use command::{Answer, Operation, OperatorCommand};
 pub use copiers::{Copied, NewTarget, end as end_copier};
 pub use page::Page;
@@ -74,16 +83,14 @@ pub enum Input {
 
 impl Input {
     /// Returns true if it has to wait, while packets are processed: see [`Operation::waits`].
-    fn waits(&self, live: &LiveSwitch) -> bool {
+    fn waits(&self, is_saving: bool, live: &LiveSwitch) -> bool {
         match self {
-            Self::Command(command) => command.operation.waits(live),
+            Self::Command(command) => command.operation.waits(is_saving, live),
             Self::Collect(_) | Self::End => false,
         }
     }
 }
 
-/// Most bytes of frames that a switch holds: received, queued, and buffered for controllers.
-pub const POOL_BYTES: usize = 64 << 20;
 /// Descriptors that one wait reports at most; the others are reported by the next.
 const READY_AT_ONCE: usize = 64;
 
@@ -91,6 +98,12 @@ const READY_AT_ONCE: usize = 64;
 pub struct DataPlane {
     /// The switch with its ports and connections: changed by frames and by messages.
     live: LiveSwitch,
+    /// What saves the state of the switch.
+    saver: StateSaver,
+    /// What tells collectors of its traffic.
+    exports: Exports,
+    /// What the drivers of its ports have lost.
+    losses: DriverLosses,
     /// The configuration: changed by the commands of operators.
     config: Config,
     /// The queues from other threads.
@@ -137,11 +150,29 @@ impl DataPlane {
         Ok(this)
     }
 
+    /// Gives the switch an earlier state. Its tables are as configured, and it has its ports.
+    pub fn restore(&mut self, state: &SavedState<'_>) {
+        saving::restore(&mut self.live, state);
+    }
+
+    /// Saves the state from now on, and at the end; `configured` are the features of tables as
+    /// configured. Errors: the system's.
+    pub fn begin_saving(
+        &mut self,
+        folder: StateFolder,
+        configured: Vec<TableFeatures>,
+    ) -> Result<()> {
+        self.saver = StateSaver::new(StateWriter::start(folder)?, configured);
+        let interval = self.config.state.interval;
+        self.saver.set_interval(self.live.now(), interval);
+        Ok(())
+    }
+
     /// Begins to accelerate as configured. Needs the rights that the switch gives up later.
     ///
     /// Errors: it is to be on, and cannot be.
     pub fn begin_acceleration(&mut self) -> Result<()> {
-        self.live.begin_acceleration(self.config.accelerate)
+        self.live.accelerator().begin(self.config.accelerate)
     }
 
     /// Starts the threads of the other workers, which get the rights that are left; `remake` makes
@@ -161,7 +192,7 @@ impl DataPlane {
 
     /// Starts the configured exports. Errors: another worker has ended.
     pub fn begin_exports(&mut self) -> Result<()> {
-        self.live.set_exports(&self.config.exports);
+        self.exports.set(&mut self.live, &self.config.exports);
         let goes_on = self.live.workers().resume();
         goes_on.map_err(context("starting exports"))
     }
@@ -181,10 +212,13 @@ impl DataPlane {
         let is_locked = parts.config.lock_down;
         let io = DataPlaneIo::new(poller.set().epoll()?, is_locked, catalogue, parts.recorder);
         let bell = Bell::new(poller.set().waker());
-        let mut live = LiveSwitch::new(parts.now, parts.switch, parts.pool, io, bell);
+        let mut live = LiveSwitch::new(parts.now, parts.switch, parts.pool, io);
         live.workers().make(&parts.config);
         Ok(Self {
             live,
+            saver: StateSaver::default(),
+            exports: Exports::new(bell),
+            losses: DriverLosses::default(),
             config: parts.config,
             inbox: Inbox::new(parts.inputs, parts.events),
             poller,
@@ -206,7 +240,7 @@ impl DataPlane {
         loop {
             let next_tick = self.wait(&mut ready)?;
             let mut now = self.live.now();
-            self.live.measure_commit(now);
+            self.live.unrecorded().0.clock_mut().measure(now);
             for event in &ready {
                 match Ready::from(event) {
                     Ready::Queues => {
@@ -229,8 +263,8 @@ impl DataPlane {
             woken = false;
             self.follow_clock(has_inputs);
             if has_inputs && !self.take_inputs(&mut now) {
-                self.live.save_at_end(&self.config.queues);
-                self.live.end_exports();
+                self.saver.save_at_end(&self.config.queues, &mut self.live);
+                self.exports.end(&mut self.live);
                 return Ok(());
             }
             self.complete_turn(now, next_tick);
@@ -242,11 +276,12 @@ impl DataPlane {
     /// all frames.
     fn complete_turn(&mut self, now: Time, next_tick: Option<Time>) {
         self.live.work(now, next_tick);
-        self.live.save(now, &self.config.queues);
+        let queues = &self.config.queues;
+        self.saver.save(now, queues, &mut self.live);
         self.live.io_mut().ports.flush();
-        self.live.follow_copiers();
-        self.live.count(now);
-        self.live.serve_exports();
+        self.live.accelerator().follow_copiers();
+        self.losses.follow(now, &mut self.live);
+        self.exports.serve(&mut self.live);
     }
 
     /// Sets the switch's clock of scheduled commits, if the switch needs it and has another time.
@@ -271,7 +306,7 @@ impl DataPlane {
     /// next tick is due. Returns when that is.
     fn wait(&mut self, ready: &mut Vec<epoll::Event>) -> std::io::Result<Option<Time>> {
         let next_tick = self.live.switch().next_tick();
-        let others = self.live.saver().and_then(Saver::next).into_iter();
+        let others = self.saver.next().into_iter();
         let others = others.chain(self.live.io().followers_tick());
         let next_tick = next_tick.into_iter().chain(others).min();
         let mut busy = self.has_work();
@@ -289,18 +324,14 @@ impl DataPlane {
     /// Returns true if something can be done at once.
     fn has_work(&self) -> bool {
         let mut waiting = self.inbox.waiting();
+        let command = self.inbox.waiting_input();
+        let is_saving = self.saver.is_saving();
         self.live.switch().has_work(self.live.io())
-            || waiting.any(|(id, event)| self.live.takes(id, event))
+            || waiting.any(|(id, event)| self.takes(id, event))
             || !self.live.io().ports.unpolled().is_empty()
             || self.inbox.has_taken()
-            || self.live.is_saving()
-            || self.has_ready_command()
-    }
-
-    /// Returns true if a command waited and need not any longer.
-    fn has_ready_command(&self) -> bool {
-        let input = self.inbox.waiting_input();
-        input.is_some_and(|input| !input.waits(&self.live))
+            || is_saving
+            || command.is_some_and(|command| !command.waits(is_saving, &self.live))
     }
 
     /// Adds a port and its configured queues. Errors: a sentence for the user.

@@ -17,9 +17,9 @@ use bofuss_oflib::{Action, Catalogue, Message, PortNo, Version};
 use bofuss_sim::scenario::parse_rule;
 
 use crate::config::{self, Config, DEFAULT_NAME, Options};
-use crate::dataplane::POOL_BYTES;
 use crate::error::{Result, context};
 use crate::run::make_switch;
+use crate::runtime::POOL_BYTES;
 
 /// The connection on which the lines of the file arrive.
 const FILE: ConnId = ConnId(0);

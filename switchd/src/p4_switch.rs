@@ -23,7 +23,7 @@ use tracing::{info, warn};
 use crate::account::Account;
 use crate::config::{Config, P4Program, table};
 use crate::control::{self, CommandRequest};
-use crate::dataplane::{Answer, POOL_BYTES, Scrape};
+use crate::dataplane::{Answer, Scrape};
 use crate::error::{Error, Result, context};
 use crate::manager::Manager;
 use crate::metrics::{self, MetricsRequest};
@@ -31,6 +31,7 @@ use crate::process::{Hangup, SHUTDOWN_ANSWER_DELAY};
 use crate::reload::ConfigSource;
 use crate::rights::{self, Lock};
 use crate::run::{PREDECESSOR_TIMEOUT, open_control};
+use crate::runtime::POOL_BYTES;
 use crate::{log, port, rundir};
 
 use outlet::ToControllers;

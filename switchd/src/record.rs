@@ -27,9 +27,9 @@ use rustix::fs::OFlags;
 use tracing::warn;
 
 use crate::config::{self, Config};
-use crate::dataplane::POOL_BYTES;
 use crate::error::{Result, context};
 use crate::metrics::Samples;
+use crate::runtime::POOL_BYTES;
 
 /// Most bytes in one file; a record then ends.
 const MAX_BYTES: u64 = 1 << 30;

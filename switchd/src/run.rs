@@ -85,8 +85,8 @@ impl DataPlaneQueue {
     pub async fn collect<C: Collection>(&self, mut collection: C) -> Option<C> {
         while !collection.is_done() {
             let (reply, answered) = oneshot::channel();
-            let add_slice: CollectSlice = Box::new(move |live, controllers| {
-                collection.add_slice(live, controllers);
+            let add_slice: CollectSlice = Box::new(move |switch| {
+                collection.add_slice(switch);
                 // The requester may be gone.
                 let _ = reply.send(collection);
             });

@@ -7,6 +7,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::{Result, context};
 
+/// Most bytes of frames that a switch holds: received, queued, and buffered for controllers.
+pub const POOL_BYTES: usize = 64 << 20;
+
 /// Open files that a switch with a few ports and connections needs.
 const MIN_OPEN_FILES: u64 = 64;
 

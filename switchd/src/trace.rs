@@ -21,9 +21,9 @@ use bofuss_ports::{BATCH_FRAMES, PcapFile, PortDriver};
 use tokio::runtime::Builder;
 
 use crate::config::Config;
-use crate::dataplane::POOL_BYTES;
 use crate::error::{Result, context};
 use crate::output::print;
+use crate::runtime::POOL_BYTES;
 use crate::{ctl, offline};
 
 /// The time that the switch may take to answer about its entries and states.

@@ -320,7 +320,9 @@ fn path_starts(code: &str) -> Vec<usize> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("::") {
         let start = code[..at].rfind(|c| !is_word(c)).map_or(0, |i| i + 1);
-        if start < at && !code[..start].ends_with(':') {
+        let before = &code[..start];
+        // The path of `pub(in PATH)` says who may use an item, and uses nothing.
+        if start < at && !before.ends_with(':') && !before.ends_with("(in ") {
             found.push(start);
         }
     }
@@ -381,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reexport_and_a_test_are_no_use() {
+    fn a_reexport_a_visibility_and_a_test_are_no_use() {
         let files = [
             ROOT_FILE,
             ("a/src/key/mod.rs", "mod word;\npub use word::Word;\n"),
@@ -395,6 +397,9 @@ mod tests {
                 "mod key;\n#[cfg(test)]\nmod tests {\n    use crate::key::Key;\n}\n",
             ),
             ("b/src/key.rs", "use crate::Root;\n"),
+            ("c/src/key/word.rs", "pub(in crate::key) fn f() {}\n"),
+            ("c/src/key.rs", "mod word;\nfn g() { word::f() }\n"),
+            ("c/src/lib.rs", "mod key;\n"),
         ];
         assert_eq!(findings("", &files), [""; 0]);
     }

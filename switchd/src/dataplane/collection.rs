@@ -2,6 +2,7 @@
 
 use bofuss_channel::ActiveAddress;
 
+use super::exports::Exports;
 use super::live_switch::LiveSwitch;
 
 /// What is collected in slices, with packets in between.
@@ -9,9 +10,17 @@ pub trait Collection: Send + 'static {
     /// Returns true if all of this switch is collected.
     fn is_done(&self) -> bool;
 
-    /// Adds one slice of a switch that has these controllers.
-    fn add_slice(&mut self, live: &mut LiveSwitch, controllers: &[ActiveAddress]);
+    /// Adds one slice of a switch.
+    fn add_slice(&mut self, switch: CollectedSwitch<'_>);
+}
+
+/// A switch, and what collections read beside it.
+pub struct CollectedSwitch<'a> {
+    pub(super) live: &'a mut LiveSwitch,
+    pub(super) exports: &'a Exports,
+    /// The configured controllers.
+    pub(super) controllers: &'a [ActiveAddress],
 }
 
 /// Adds one slice to a collection, which it returns to whoever asked for it.
-pub type CollectSlice = Box<dyn FnOnce(&mut LiveSwitch, &[ActiveAddress]) + Send>;
+pub type CollectSlice = Box<dyn FnOnce(CollectedSwitch<'_>) + Send>;

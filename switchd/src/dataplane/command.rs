@@ -82,12 +82,10 @@ pub enum Operation {
 impl Operation {
     /// Returns true if it has to wait, while packets are processed: it would change the switch amid
     /// a state that is being saved, or be given to an extension amid a long change.
-    pub(super) fn waits(&self, live: &LiveSwitch) -> bool {
+    pub(super) fn waits(&self, is_saving: bool, live: &LiveSwitch) -> bool {
         match self {
-            Self::ChangePaths(..) => live.is_saving() || live.switch().is_changing(),
-            Self::ForgetAddresses | Self::Reconfigure(..) | Self::SetControllers(..) => {
-                live.is_saving()
-            }
+            Self::ChangePaths(..) => is_saving || live.switch().is_changing(),
+            Self::ForgetAddresses | Self::Reconfigure(..) | Self::SetControllers(..) => is_saving,
             Self::Ports(_)
             | Self::Tables(_)
             | Self::Connections
@@ -155,8 +153,9 @@ impl DataPlane {
                 self.live.acceleration().describe(&options)
             }
             Operation::Exports(options) => {
-                let lines = |live: &mut LiveSwitch| live.exports().lines();
-                lists::print(&options, &mut self.live, lines, lists::exports)
+                let exports = &self.exports;
+                let list = |_: &mut LiveSwitch| lists::exports(exports);
+                lists::print(&options, &mut self.live, |_| exports.lines(), list)
             }
             Operation::Workers(options) => self.live.workers().describe(&options),
             Operation::Memory => Ok(describe_memory(self.live.pool())),
@@ -180,7 +179,7 @@ impl DataPlane {
                 Ok(String::new())
             }
         };
-        self.live.follow_copiers();
+        self.live.accelerator().follow_copiers();
         // The requester may be gone.
         let _ = command.reply.send(answer);
     }

@@ -9,8 +9,6 @@ use bofuss_ext::Switch;
 use bofuss_oflib::message::ControllerRole;
 use bofuss_oflib::{Message, PortNo, Version};
 
-use super::io::conn_id;
-
 /// A connection that is up.
 struct Peer {
     sender: Sender,
@@ -151,6 +149,11 @@ impl ConnectionSet {
         let peer = self.senders.get(&conn);
         peer.is_none_or(|peer| peer.sender.takes_packet_in(in_port))
     }
+}
+
+/// Converts the id of a connection from the channel's type to the agent's.
+pub fn conn_id(id: bofuss_channel::ConnId) -> ConnId {
+    ConnId(id.0)
 }
 
 /// Returns true if the peer is a local tool, such as a call of `dpctl`.

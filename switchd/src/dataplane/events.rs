@@ -7,8 +7,7 @@ use bofuss_embed::record::RecordedInput;
 use bofuss_oflib::{EncodeError, Message, Version};
 use tracing::{debug, info, warn};
 
-use super::connection_set::is_local_tool;
-use super::io::conn_id;
+use super::connection_set::{conn_id, is_local_tool};
 use super::{DataPlane, missing_ports, reconfigure, status};
 use crate::refusal;
 

@@ -8,7 +8,8 @@ use bofuss_channel::{ConnId, Event, QueuePlace};
 use bofuss_datapath::Time;
 use tokio::sync::mpsc;
 
-use super::{DataPlane, Input};
+use super::connection_set::conn_id;
+use super::{CollectedSwitch, DataPlane, Input};
 
 /// The slice of time for messages, after which frames are received again.
 const CONTROL_SLICE_NS: u64 = 100_000;
@@ -133,7 +134,8 @@ impl DataPlane {
         let waker = self.poller.set().waker();
         let mut context = Context::from_waker(&waker);
         loop {
-            let waits = |input: &Input| input.waits(&self.live);
+            let is_saving = self.saver.is_saving();
+            let waits = |input: &Input| input.waits(is_saving, &self.live);
             let Poll::Ready(input) = self.inbox.next_input(waits, &mut context) else {
                 break;
             };
@@ -141,7 +143,11 @@ impl DataPlane {
             match input {
                 Some(Input::Command(command)) => self.command(command),
                 Some(Input::Collect(add_slice)) => {
-                    add_slice(&mut self.live, &self.config.controllers);
+                    add_slice(CollectedSwitch {
+                        live: &mut self.live,
+                        exports: &self.exports,
+                        controllers: &self.config.controllers,
+                    });
                 }
                 Some(Input::End) | None => return false,
             }
@@ -190,7 +196,27 @@ impl DataPlane {
     /// it would take any.
     fn takes_waiting(&self, id: ConnId) -> bool {
         let first = self.inbox.backlog.get(&id).and_then(VecDeque::front);
-        first.is_none_or(|event| self.live.takes(id, event))
+        first.is_none_or(|event| self.takes(id, event))
+    }
+
+    /// Returns true if the switch takes a connection's message now.
+    pub(super) fn takes(&self, id: ConnId, event: &Event) -> bool {
+        let message = match event {
+            Event::Message { message, .. } => Some(message),
+            Event::BadMessage { .. }
+            | Event::Down { .. }
+            | Event::Up { .. }
+            | Event::Unsent { .. }
+            | Event::Room { .. }
+            | Event::TlsFiles(_)
+            | Event::Failed { .. } => None,
+        };
+        // A state that is being saved is that of one moment.
+        if message.is_some() && self.saver.is_saving() {
+            return false;
+        }
+        let (switch, io) = (self.live.switch(), self.live.io());
+        switch.takes(conn_id(id), message, io)
     }
 
     /// Handles an event, or lets a message wait until the switch takes it.
@@ -209,7 +235,7 @@ impl DataPlane {
                 return self.handle(event);
             }
         };
-        if self.inbox.backlog.contains_key(&conn) || !self.live.takes(conn, &event) {
+        if self.inbox.backlog.contains_key(&conn) || !self.takes(conn, &event) {
             let waiting = self.inbox.backlog.entry(conn).or_default();
             waiting.push_back(event);
         } else {

@@ -47,11 +47,6 @@ pub struct DataPlaneIo {
     pub for_operator: Vec<Message>,
 }
 
-/// Converts the id of a connection from the channel's type to the agent's.
-pub fn conn_id(id: bofuss_channel::ConnId) -> ConnId {
-    ConnId(id.0)
-}
-
 impl DataPlaneIo {
     /// Starts without ports and connections.
     pub fn new(

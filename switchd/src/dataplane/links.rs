@@ -15,7 +15,10 @@ impl DataPlane {
                     index,
                     address,
                     is_there,
-                } => self.live.follow_address((index, address), is_there),
+                } => {
+                    let mut accelerator = self.live.accelerator();
+                    accelerator.follow_address((index, address), is_there);
+                }
                 LinkEvent::Gone(link) => {
                     if let Some(number) = self.live.io().ports.with_index(link.index) {
                         self.live.lose_port(number);

@@ -10,6 +10,7 @@ use bofuss_oflib::field::VID_PRESENT;
 use bofuss_oflib::message::port::PortState;
 use serde_json::{Value, json};
 
+use super::exports::Exports;
 use super::live_switch::LiveSwitch;
 use crate::error::Result;
 
@@ -50,8 +51,8 @@ pub(super) fn ports(live: &mut LiveSwitch) -> Value {
 }
 
 /// The exports.
-pub(super) fn exports(live: &mut LiveSwitch) -> Value {
-    json!({"version": VERSION, "exports": live.exports().json()})
+pub(super) fn exports(exports: &Exports) -> Value {
+    json!({"version": VERSION, "exports": exports.json()})
 }
 
 /// The queues of all ports.
@@ -74,7 +75,7 @@ pub(super) fn queues(live: &mut LiveSwitch) -> Value {
 
 /// The addresses that NORMAL knows, each with its port and when it was seen; not for static ones.
 pub(super) fn known_addresses(live: &mut LiveSwitch) -> BTreeMap<Station, (PortNo, Option<Time>)> {
-    live.hear_of_stations();
+    live.accelerator().hear_of_stations();
     let datapath = live.switch().datapath();
     let learned = datapath.bridge().stations(live.now());
     let learned = learned.map(|(station, port, seen)| (station, (port, Some(seen))));

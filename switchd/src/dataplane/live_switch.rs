@@ -3,50 +3,41 @@
 
 mod acceleration;
 mod division;
-mod exports;
 mod ports;
-mod saving;
 mod traces;
 mod workers;
 
-use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
 use bofuss_agent::{ConnId, Request};
-use bofuss_channel::{Event, Origin};
+use bofuss_channel::Origin;
 use bofuss_datapath::engine::ReviewScope;
-use bofuss_datapath::reconfigure::Obstacle;
 use bofuss_datapath::{ReplyPart, Time};
 use bofuss_embed::record::{RecordedConnections, RecordedInput};
 use bofuss_ext::Switch;
+use bofuss_ext::trace::{Trace, parse_packet};
 use bofuss_fastpath::Settled;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::{ExtValue, Message, PortNo};
-use bofuss_ports::{BATCH_FRAMES, PortError};
-use tracing::{debug, info, warn};
+use bofuss_ports::PortError;
+use tokio::sync::oneshot;
+use tracing::warn;
 
-use super::connection_set::{RemovedPeer, is_local_tool};
 use super::dispatch::reads_states;
-use super::io::{DataPlaneIo, conn_id};
+use super::io::DataPlaneIo;
 use super::loop_counters::LoopCounters;
-use super::quick_closes::{CloseReport, QuickCloses};
+use super::quick_closes::QuickCloses;
 use super::thread_clock::ThreadClock;
 use crate::error::Result;
-use crate::export::Bell;
 
-use acceleration::Acceleration;
-use exports::Exports;
-use traces::PendingTraces;
+use acceleration::{Acceleration, Accelerator};
+use traces::{PendingTraces, TraceFormat};
 use workers::Workers;
 
 pub(super) use ports::make_queue;
-pub(super) use saving::Saver;
 pub(super) use traces::named;
-
-/// More batches than the kernel holds for one socket.
-const MOST_BATCHES: usize = (16 << 20) / 256 / BATCH_FRAMES;
 
 /// A switch with its ports and connections, and what its thread notes about them.
 pub struct LiveSwitch {
@@ -61,22 +52,12 @@ pub struct LiveSwitch {
     counters: LoopCounters,
     /// Controllers that close their connections quickly.
     quick_closes: QuickCloses,
-    /// When the drivers' counters were last read.
-    counted: Time,
     traces: PendingTraces,
-    saver: Option<Saver>,
-    exports: Exports,
 }
 
 impl LiveSwitch {
     /// Starts with a switch without ports, whose time is `now`, and the pool of its frames.
-    pub(super) fn new(
-        now: Time,
-        switch: Switch,
-        pool: Pool,
-        io: DataPlaneIo,
-        bell: Arc<Bell>,
-    ) -> Self {
+    pub(super) fn new(now: Time, switch: Switch, pool: Pool, io: DataPlaneIo) -> Self {
         Self {
             switch,
             io,
@@ -85,26 +66,8 @@ impl LiveSwitch {
             clock: ThreadClock::start(now),
             counters: LoopCounters::default(),
             quick_closes: QuickCloses::default(),
-            counted: Time(0),
             traces: PendingTraces::default(),
-            saver: None,
-            exports: Exports::new(bell),
         }
-    }
-
-    /// What saves its state, if something does.
-    pub(super) fn saver(&self) -> Option<&Saver> {
-        self.saver.as_ref()
-    }
-
-    /// What saves its state, to be told how often.
-    pub(super) fn saver_mut(&mut self) -> Option<&mut Saver> {
-        self.saver.as_mut()
-    }
-
-    /// What tells collectors of its traffic.
-    pub(super) fn exports(&self) -> &Exports {
-        &self.exports
     }
 
     /// Its part that works in step with the other workers.
@@ -157,9 +120,20 @@ impl LiveSwitch {
         &self.counters
     }
 
-    /// The accelerator, which forwards frames below the switch.
+    /// What the accelerator does, to be read.
     pub(super) fn acceleration(&self) -> &Acceleration {
         &self.acceleration
+    }
+
+    /// The accelerator, to follow what has changed in the switch.
+    pub(super) fn accelerator(&mut self) -> Accelerator<'_> {
+        Accelerator {
+            acceleration: &mut self.acceleration,
+            switch: &mut self.switch,
+            io: &mut self.io,
+            traces: &self.traces,
+            clock: &self.clock,
+        }
     }
 
     /// The clock of its thread.
@@ -167,16 +141,16 @@ impl LiveSwitch {
         &self.clock
     }
 
-    /// Notes how late a scheduled commit was, if one has just been made.
-    pub(super) fn measure_commit(&mut self, now: Time) {
-        self.switch.clock_mut().measure(now);
+    /// The clock of its thread, which a test stops.
+    #[cfg(test)]
+    pub(super) fn clock_mut(&mut self) -> &mut ThreadClock {
+        &mut self.clock
     }
 
-    /// The switch, which a test changes without a record, its ports and connections, and
-    /// its clock.
-    #[cfg(test)]
-    pub(super) fn parts(&mut self) -> (&mut Switch, &mut DataPlaneIo, &mut ThreadClock) {
-        (&mut self.switch, &mut self.io, &mut self.clock)
+    /// The switch with its ports and connections, for what is no input: a measurement, a check, the
+    /// questions of a state that is being saved. An input would miss in the record.
+    pub(super) fn unrecorded(&mut self) -> (&mut Switch, &mut DataPlaneIo) {
+        (&mut self.switch, &mut self.io)
     }
 
     /// The time of the switch.
@@ -194,7 +168,7 @@ impl LiveSwitch {
         self.workers().begin_input(now, input);
         let result = act(&mut self.switch, &mut self.io);
         self.workers().end_input();
-        self.review(ReviewScope::All);
+        self.accelerator().review(ReviewScope::All);
         result
     }
 
@@ -225,7 +199,7 @@ impl LiveSwitch {
         self.switch.message(now, conn, request, &mut self.io);
         self.workers().end_input();
         self.workers().note_reader(conn, reads_states);
-        self.review(ReviewScope::All);
+        self.accelerator().review(ReviewScope::All);
         self.counters.message(name, self.now().since(now));
     }
 
@@ -279,15 +253,6 @@ impl LiveSwitch {
         }
     }
 
-    /// Checks that the switch could become `other`. Errors: the entry that would have no room.
-    pub(super) fn check_reconfigure(
-        &mut self,
-        other: &mut Switch,
-    ) -> std::result::Result<(), Obstacle> {
-        let now = self.now();
-        self.switch.check_reconfigure(now, other, &mut self.io)
-    }
-
     /// Sends what waits for a port. Then receives one batch and runs it through the switch, unless
     /// earlier frames of the port are still unprocessed. Returns the current time.
     pub(super) fn serve_port(
@@ -321,10 +286,9 @@ impl LiveSwitch {
                     recorder.end();
                 }
                 self.io.ports.flush();
-                self.review(ReviewScope::Hooks);
-                let (switch, ports) = (&self.switch, &self.io.ports);
-                self.acceleration
-                    .note_drained(switch, ports, (number, count));
+                let mut accelerator = self.accelerator();
+                accelerator.review(ReviewScope::Hooks);
+                accelerator.note_drained(number, count);
                 let end = self.now();
                 self.counters.batch(count, end.since(now));
                 return end;
@@ -337,23 +301,29 @@ impl LiveSwitch {
         self.now()
     }
 
-    /// Returns true if the switch takes a connection's message now.
-    pub(super) fn takes(&self, id: bofuss_channel::ConnId, event: &Event) -> bool {
-        let message = match event {
-            Event::Message { message, .. } => Some(message),
-            Event::BadMessage { .. }
-            | Event::Down { .. }
-            | Event::Up { .. }
-            | Event::Unsent { .. }
-            | Event::Room { .. }
-            | Event::TlsFiles(_)
-            | Event::Failed { .. } => None,
-        };
-        // A state that is being saved is that of one moment.
-        if message.is_some() && self.is_saving() {
-            return false;
-        }
-        self.switch.takes(conn_id(id), message, &self.io)
+    /// Reports what the switch would do with a packet.
+    pub(super) fn trace_packet(&mut self, argument: &str) -> Result<String> {
+        let (format, packet) = TraceFormat::read(argument);
+        let (in_port, frame) = parse_packet(packet, &named(&self.switch))?;
+        self.workers().gather_states();
+        let now = self.now();
+        let mut trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
+        trace.forwarded = self.acceleration.place(now, &self.switch, in_port, &frame);
+        format.print(&self.switch, trace)
+    }
+
+    /// Registers a request to trace the next packet that matches.
+    pub(super) fn trace_next_packet(
+        &mut self,
+        argument: &str,
+        reply: oneshot::Sender<Result<String>>,
+    ) {
+        self.traces.request(&self.switch, argument, reply);
+    }
+
+    /// Forgets requests to trace a packet whose requesters are gone.
+    pub(super) fn forget_traces(&mut self) {
+        self.traces.forget();
     }
 
     /// Closes the connections that are meant.
@@ -368,39 +338,14 @@ impl LiveSwitch {
     pub(super) fn close_connection(&mut self, conn: ConnId, reason: &str, is_usual: bool) {
         if let Some(peer) = self.io.connections.remove(conn) {
             let now = self.now();
-            self.log_closed(now, conn, &peer, reason, is_usual);
+            let lost = self.switch.lost(conn).packet_ins;
+            self.quick_closes
+                .log_end(now, &peer, lost, reason, is_usual);
             self.give(
                 now,
                 |_| Some(RecordedInput::Disconnect(conn)),
                 |switch, _| switch.disconnected(now, conn),
             );
-        }
-    }
-
-    /// Logs the end of a connection; what is usual for a local tool, or was said before of a
-    /// controller, at debug level.
-    fn log_closed(
-        &mut self,
-        now: Time,
-        conn: ConnId,
-        peer: &RemovedPeer,
-        reason: &str,
-        is_usual: bool,
-    ) {
-        let origin = &peer.origin;
-        let mut report = CloseReport::Usual;
-        if is_usual && let Origin::Active(_) = origin {
-            let closes = &mut self.quick_closes;
-            report = closes.closed(&origin.uri(), now.since(peer.since), peer.last);
-        }
-        if let CloseReport::Warning(text) = &report {
-            warn!("{origin}: {text}");
-        }
-        let is_known = report == CloseReport::Known || is_usual && is_local_tool(origin);
-        match self.switch.lost(conn).packet_ins {
-            0 if is_known => debug!("{origin}: disconnected: {reason}"),
-            0 => info!("{origin}: disconnected: {reason}"),
-            lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),
         }
     }
 }

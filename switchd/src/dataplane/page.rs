@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use bofuss_channel::ActiveAddress;
 use bofuss_datapath::{Cursor, Entry, Filter};
 use bofuss_ext::Switch;
 use bofuss_oflib::message::multipart::FlowStatsRequest;
@@ -11,7 +10,7 @@ use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::wire::Text;
 use serde_json::{Value, json};
 
-use super::collection::Collection;
+use super::collection::{CollectedSwitch, Collection};
 use super::command::Answer;
 use super::lists::VERSION;
 use super::live_switch::{LiveSwitch, named};
@@ -267,7 +266,8 @@ impl Collection for Page {
         self.end.is_some()
     }
 
-    fn add_slice(&mut self, live: &mut LiveSwitch, _: &[ActiveAddress]) {
+    fn add_slice(&mut self, switch: CollectedSwitch<'_>) {
+        let live = switch.live;
         match self.command {
             "groups" => self.add_groups(live),
             "meters" => self.add_meters(live),

@@ -1,8 +1,12 @@
-//! Notices a controller that closes each connection soon after it began, and says so once.
+//! Logs the ends of connections: also that a controller closes each soon after it began, once.
 
 use std::collections::BTreeMap;
 
+use bofuss_channel::Origin;
 use bofuss_datapath::Time;
+use tracing::{debug, info, warn};
+
+use super::connection_set::{RemovedPeer, is_local_tool};
 
 /// A controller that closes a connection within this time most likely read what it dislikes.
 const QUICK_NS: u64 = 5 * Time::SEC;
@@ -15,7 +19,7 @@ pub struct QuickCloses(BTreeMap<String, u32>);
 
 /// The report of the end of a connection in the log.
 #[derive(Debug, PartialEq)]
-pub enum CloseReport {
+enum CloseReport {
     /// The end itself.
     Usual,
     /// This warning.
@@ -25,9 +29,35 @@ pub enum CloseReport {
 }
 
 impl QuickCloses {
+    /// Logs the end of a connection, with the packet-ins that it has lost; what is usual for a
+    /// local tool, or was said before of a controller, at debug level.
+    pub fn log_end(
+        &mut self,
+        now: Time,
+        peer: &RemovedPeer,
+        lost: u64,
+        reason: &str,
+        is_usual: bool,
+    ) {
+        let origin = &peer.origin;
+        let mut report = CloseReport::Usual;
+        if is_usual && let Origin::Active(_) = origin {
+            report = self.closed(&origin.uri(), now.since(peer.since), peer.last);
+        }
+        if let CloseReport::Warning(text) = &report {
+            warn!("{origin}: {text}");
+        }
+        let is_known = report == CloseReport::Known || is_usual && is_local_tool(origin);
+        match lost {
+            0 if is_known => debug!("{origin}: disconnected: {reason}"),
+            0 => info!("{origin}: disconnected: {reason}"),
+            lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),
+        }
+    }
+
     /// Notes that a controller closed its connection, which began `lasted_ns` nanoseconds ago, and
     /// to which a message of this name and size was sent last.
-    pub fn closed(
+    fn closed(
         &mut self,
         controller: &str,
         lasted_ns: u64,

@@ -47,7 +47,9 @@ impl DataPlane {
             opened: &opened,
         };
         let (mut other, recorded) = trial.build(&mut self.live)?;
-        let checked = self.live.check_reconfigure(&mut other);
+        let now = self.live.now();
+        let (switch, io) = self.live.unrecorded();
+        let checked = switch.check_reconfigure(now, &mut other, io);
         checked.map_err(|obstacle| trial.describe_obstacle(obstacle))?;
         if ready.send(()).is_err() || go.blocking_recv().is_err() {
             return Err("another switch refused its part of the change".into());
@@ -89,11 +91,9 @@ impl DataPlane {
             );
         }
         self.close_unwanted_connections();
-        self.live.set_exports(&self.config.exports);
+        self.exports.set(&mut self.live, &self.config.exports);
         let (now, interval) = (self.live.now(), self.config.state.interval);
-        if let Some(saver) = self.live.saver_mut() {
-            saver.set_interval(now, interval);
-        }
+        self.saver.set_interval(now, interval);
         Ok(effects)
     }
 

@@ -8,7 +8,7 @@ use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::wire::Text;
 
-use super::collection::Collection;
+use super::collection::{CollectedSwitch, Collection};
 use super::live_switch::LiveSwitch;
 use crate::metrics::{Histogram, Labels, Samples};
 
@@ -63,11 +63,13 @@ impl Collection for Box<Scrape> {
         self.next == NextSlice::Nothing
     }
 
-    fn add_slice(&mut self, live: &mut LiveSwitch, controllers: &[ActiveAddress]) {
+    fn add_slice(&mut self, switch: CollectedSwitch<'_>) {
+        let live = switch.live;
         self.next = match self.next {
             NextSlice::Switch => {
                 self.add_switch(live);
-                self.add_controllers(live, controllers);
+                switch.exports.report(&mut self.samples);
+                self.add_controllers(live, switch.controllers);
                 self.add_tables(live);
                 self.add_drivers(live);
                 NextSlice::Ports(PortNo(0))
@@ -132,7 +134,6 @@ impl Scrape {
         let standing = live.acceleration().standing().unwrap_or_default();
         samples.add("accelerated_flows", &[], standing.flows);
         samples.add("accelerated_packets", &[], standing.packets);
-        live.exports().report(samples);
         samples.add("captures", &[], live.io().ports.copiers.len());
         if let Some(recorder) = &live.io().recorder {
             recorder.report(samples);

@@ -29,6 +29,7 @@ use super::*;
 use crate::config::Options;
 use crate::record::{RecordFile, SwitchRecorder};
 use crate::run::{make_switch, remake_switch};
+use crate::runtime::POOL_BYTES;
 
 mod played;
 #[path = "../../../sim/tests/common/random_inputs.rs"]
@@ -134,7 +135,7 @@ impl Lab {
             monitor: LinkMonitor::open().unwrap(),
         })
         .unwrap();
-        plane.live.parts().2.stop_at(Some(Time(0)));
+        plane.live.clock_mut().stop_at(Some(Time(0)));
         let mut wires = Vec::new();
         for number in 1..=random_inputs::PORTS {
             let (near, far) = Memory::pair();
@@ -142,7 +143,7 @@ impl Lab {
             plane.add_port(port).unwrap();
             wires.push(far);
         }
-        plane.live.parts().2.stop_at(None);
+        plane.live.clock_mut().stop_at(None);
         plane.begin_record(writer).unwrap();
         let controller = UnixStream::connect(&socket).unwrap();
         controller.set_nonblocking(true).unwrap();
@@ -278,10 +279,10 @@ impl Lab {
                 .filter(|due| *due < now)
             {
                 let due = due.max(self.plane.live.now());
-                self.plane.live.parts().2.stop_at(Some(due));
+                self.plane.live.clock_mut().stop_at(Some(due));
                 self.turn(&[]);
             }
-            self.plane.live.parts().2.stop_at(Some(now));
+            self.plane.live.clock_mut().stop_at(Some(now));
             match input {
                 random_inputs::Input::Frame(port, bytes) => {
                     let frame = self.plane.live.pool().frame(&bytes).unwrap();
@@ -418,7 +419,7 @@ fn ten_thousand_inputs_have_the_effect_that_they_have_on_an_embedded_switch() {
     let record = folder.0.join("record");
     let mut lab = Lab::new(&folder, &record, Options::default());
     let expected = random_record::random_record(&lab.catalogue());
-    lab.plane.live.parts().2.stop_at(Some(Time(0)));
+    lab.plane.live.clock_mut().stop_at(Some(Time(0)));
     lab.play_on_time();
     let (_, frames, messages) = lab.end();
     for port in 1..=random_inputs::PORTS {

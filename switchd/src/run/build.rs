@@ -19,11 +19,12 @@ use tracing::warn;
 
 use super::sockets::PREDECESSOR_TIMEOUT;
 use crate::config::{Config, extensions, from_line};
-use crate::dataplane::{BundleClock, DataPlane, DataPlaneParts, Input, POOL_BYTES};
+use crate::dataplane::{BundleClock, DataPlane, DataPlaneParts, Input};
 use crate::error::{Result, context};
 use crate::port::{self, OpenPort};
 use crate::record::{self, RecordFile, SwitchRecorder};
 use crate::rights::{self, Lock};
+use crate::runtime::POOL_BYTES;
 use crate::state_dir::StateFolder;
 
 /// Runs in the data-plane thread before the ports are opened, for example to enter a network

@@ -14,11 +14,10 @@ use bofuss_ports::Link;
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
-use super::LiveSwitch;
 use super::traces::PendingTraces;
 use crate::config::{Accelerate, AccelerateOptions};
 use crate::dataplane::io::DataPlaneIo;
-use crate::dataplane::port_set::PortSet;
+use crate::dataplane::thread_clock::ThreadClock;
 use crate::error::Result;
 
 /// The most flows that are shown, so that this takes no longer than some frames do.
@@ -140,105 +139,6 @@ impl Acceleration {
         }
         Ok(text)
     }
-
-    /// Notes that frames of a port have left, if all have; `count` were just taken.
-    pub(super) fn note_drained(
-        &self,
-        switch: &Switch,
-        ports: &PortSet,
-        (number, count): (PortNo, usize),
-    ) {
-        if let Ok(kernel) = &self.kernel {
-            let is_behind = switch.datapath().lane().backlog.has(number);
-            kernel.drained(number, count, || !is_behind && ports.is_drained(number));
-        }
-    }
-
-    /// Has all frames come up while something needs to see them: a capture, a mirror, the record or
-    /// a trace.
-    pub(super) fn follow_copiers(
-        &mut self,
-        switch: &mut Switch,
-        io: &DataPlaneIo,
-        traces: &PendingTraces,
-    ) {
-        let Ok(kernel) = &self.kernel else {
-            return;
-        };
-        let why = if !io.ports.copiers.is_empty() {
-            Some("captures or mirrors copy frames")
-        } else if io.recorder.is_some() {
-            Some("the record has all frames")
-        } else if !traces.is_empty() {
-            Some("a trace waits for its packet")
-        } else {
-            None
-        };
-        if why != self.paused {
-            self.paused = why;
-            kernel.pause(why);
-            switch.engine_mut().take_back_flows();
-        }
-    }
-
-    /// Accelerates the ports that there are, with their interfaces as they are now.
-    pub(super) fn follow_ports(&mut self, switch: &mut Switch, ports: &mut PortSet) {
-        let Ok(kernel) = self.kernel.clone() else {
-            return;
-        };
-        let mut wanted = BTreeMap::new();
-        let mut unwanted = BTreeMap::new();
-        for port in ports.all() {
-            let Some(link) = port.link() else { continue };
-            let addresses = &mut self.addresses.iter();
-            if ports.is_exported(port.number) {
-                unwanted.insert(port.number, EXPORTED.into());
-            } else if addresses.any(|(index, _)| *index == link.index) {
-                unwanted.insert(port.number, ADDRESSED.into());
-            } else {
-                wanted.insert(port.number, interface(link));
-            }
-        }
-        let is_right = |number: &PortNo| {
-            let port = wanted.get(number);
-            port.is_some_and(|port| kernel.has_port(*number, port))
-        };
-        let wrong: Vec<PortNo> = kernel
-            .ports()
-            .into_iter()
-            .filter(|n| !is_right(n))
-            .collect();
-        if !wrong.is_empty() {
-            switch.engine_mut().take_back_flows();
-            for number in wrong {
-                kernel.remove_port(number);
-            }
-        }
-        let is_kept = |why: &str| why != EXPORTED && why != ADDRESSED;
-        self.refused
-            .retain(|number, why| wanted.contains_key(number) && is_kept(why));
-        self.refused.append(&mut unwanted);
-        for (number, interface) in wanted {
-            if kernel.has_port(number, &interface) || self.refused.contains_key(&number) {
-                continue;
-            }
-            let filter = kernel.filter();
-            let filtered = ports.set_filter(number, &filter);
-            let added = filtered.map_err(|error| error.to_string()).and_then(|()| {
-                kernel
-                    .add_port(number, interface)
-                    .map_err(|error| error.to_string())
-            });
-            if let Err(why) = added {
-                if self.is_required {
-                    warn!("accelerator: port {number}: {why}");
-                } else {
-                    debug!("accelerator: port {number}: {why}");
-                }
-                self.refused.insert(number, why);
-            }
-        }
-    }
 }
 
 /// A flow as JSON.
@@ -276,14 +176,20 @@ impl fmt::Display for Acceleration {
     }
 }
 
-impl LiveSwitch {
+/// The accelerator of a live switch, with what it follows.
+pub(in crate::dataplane) struct Accelerator<'a> {
+    pub(super) acceleration: &'a mut Acceleration,
+    pub(super) switch: &'a mut Switch,
+    pub(super) io: &'a mut DataPlaneIo,
+    pub(super) traces: &'a PendingTraces,
+    pub(super) clock: &'a ThreadClock,
+}
+
+impl Accelerator<'_> {
     /// Begins to accelerate as configured. Needs the rights that the switch gives up later.
     ///
     /// Errors: it is to be on, and cannot be.
-    pub(in crate::dataplane) fn begin_acceleration(
-        &mut self,
-        wanted: AccelerateOptions,
-    ) -> Result<()> {
+    pub(in crate::dataplane) fn begin(&mut self, wanted: AccelerateOptions) -> Result<()> {
         let AccelerateOptions { when, flows } = wanted;
         if when == Accelerate::Off {
             return Ok(());
@@ -294,34 +200,28 @@ impl LiveSwitch {
                 return Err(format!("--accelerate on: {why}").into());
             }
             info!("accelerator: off: {why}");
-            self.acceleration = Acceleration::off(why);
+            *self.acceleration = Acceleration::off(why);
             return Ok(());
         }
         self.acceleration.is_required = when == Accelerate::On;
         let seed = self.switch.datapath().config().secret;
-        match InKernel::load(flows, seed, self.now()) {
+        match InKernel::load(flows, seed, self.clock.now()) {
             Ok(kernel) => {
                 let accelerator = Box::new(kernel.clone());
                 self.switch.engine_mut().accelerate(accelerator);
                 self.acceleration.kernel = Ok(kernel);
-                self.accelerate_ports();
+                self.follow_ports();
                 self.follow_copiers();
-                info!("accelerator: {}", one_line(&self.acceleration));
+                info!("accelerator: {}", one_line(self.acceleration));
                 Ok(())
             }
             Err(why) if when == Accelerate::On => Err(format!("--accelerate on: {why}").into()),
             Err(why) => {
                 info!("accelerator: off: {why}");
-                self.acceleration = Acceleration::off(why.to_string());
+                *self.acceleration = Acceleration::off(why.to_string());
                 Ok(())
             }
         }
-    }
-
-    /// Accelerates the ports that there are, with their interfaces as they are now.
-    pub(super) fn accelerate_ports(&mut self) {
-        let ports = &mut self.io.ports;
-        self.acceleration.follow_ports(&mut self.switch, ports);
     }
 
     /// Notes that an interface has got an address, whose frames are for the host, too, or lost it.
@@ -332,20 +232,24 @@ impl LiveSwitch {
         } else {
             known.remove(&address);
         }
-        self.accelerate_ports();
-    }
-
-    /// Has all frames come up while something needs to see them.
-    pub(in crate::dataplane) fn follow_copiers(&mut self) {
-        let (switch, traces) = (&mut self.switch, &self.traces);
-        self.acceleration.follow_copiers(switch, &self.io, traces);
+        self.follow_ports();
     }
 
     /// Lets the accelerator learn of changes.
     pub(super) fn review(&mut self, scope: ReviewScope) {
         if self.acceleration.kernel.is_ok() {
-            let now = self.now();
+            let now = self.clock.now();
             self.switch.review(now, scope);
+        }
+    }
+
+    /// Notes that frames of a port have left, if all have; `count` were just taken.
+    pub(super) fn note_drained(&self, number: PortNo, count: usize) {
+        if let Ok(kernel) = &self.acceleration.kernel {
+            let is_behind = self.switch.datapath().lane().backlog.has(number);
+            kernel.drained(number, count, || {
+                !is_behind && self.io.ports.is_drained(number)
+            });
         }
     }
 
@@ -353,6 +257,92 @@ impl LiveSwitch {
     pub(in crate::dataplane) fn hear_of_stations(&mut self) {
         self.switch.settled();
         self.review(ReviewScope::All);
+    }
+
+    /// Has all frames come up while something needs to see them: a capture, a mirror, the record or
+    /// a trace.
+    pub(in crate::dataplane) fn follow_copiers(&mut self) {
+        let Ok(kernel) = &self.acceleration.kernel else {
+            return;
+        };
+        let why = if !self.io.ports.copiers.is_empty() {
+            Some("captures or mirrors copy frames")
+        } else if self.io.recorder.is_some() {
+            Some("the record has all frames")
+        } else if !self.traces.is_empty() {
+            Some("a trace waits for its packet")
+        } else {
+            None
+        };
+        if why != self.acceleration.paused {
+            self.acceleration.paused = why;
+            kernel.pause(why);
+            self.switch.engine_mut().take_back_flows();
+        }
+    }
+
+    /// Accelerates the ports that there are, with their interfaces as they are now.
+    pub(in crate::dataplane) fn follow_ports(&mut self) {
+        let Self {
+            io, acceleration, ..
+        } = self;
+        let Ok(kernel) = acceleration.kernel.clone() else {
+            return;
+        };
+        let ports = &mut io.ports;
+        let mut wanted = BTreeMap::new();
+        let mut unwanted = BTreeMap::new();
+        for port in ports.all() {
+            let Some(link) = port.link() else { continue };
+            let addresses = &mut acceleration.addresses.iter();
+            if ports.is_exported(port.number) {
+                unwanted.insert(port.number, EXPORTED.into());
+            } else if addresses.any(|(index, _)| *index == link.index) {
+                unwanted.insert(port.number, ADDRESSED.into());
+            } else {
+                wanted.insert(port.number, interface(link));
+            }
+        }
+        let is_right = |number: &PortNo| {
+            let port = wanted.get(number);
+            port.is_some_and(|port| kernel.has_port(*number, port))
+        };
+        let wrong: Vec<PortNo> = kernel
+            .ports()
+            .into_iter()
+            .filter(|n| !is_right(n))
+            .collect();
+        if !wrong.is_empty() {
+            self.switch.engine_mut().take_back_flows();
+            for number in wrong {
+                kernel.remove_port(number);
+            }
+        }
+        let is_kept = |why: &str| why != EXPORTED && why != ADDRESSED;
+        acceleration
+            .refused
+            .retain(|number, why| wanted.contains_key(number) && is_kept(why));
+        acceleration.refused.append(&mut unwanted);
+        for (number, interface) in wanted {
+            if kernel.has_port(number, &interface) || acceleration.refused.contains_key(&number) {
+                continue;
+            }
+            let filter = kernel.filter();
+            let filtered = ports.set_filter(number, &filter);
+            let added = filtered.map_err(|error| error.to_string()).and_then(|()| {
+                kernel
+                    .add_port(number, interface)
+                    .map_err(|error| error.to_string())
+            });
+            if let Err(why) = added {
+                if acceleration.is_required {
+                    warn!("accelerator: port {number}: {why}");
+                } else {
+                    debug!("accelerator: port {number}: {why}");
+                }
+                acceleration.refused.insert(number, why);
+            }
+        }
     }
 }
 

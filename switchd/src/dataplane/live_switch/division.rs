@@ -10,8 +10,7 @@ use bofuss_ports::{BATCH_FRAMES, FanoutRule, PortDriver};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::info;
 
-use super::MOST_BATCHES;
-use super::workers::Workers;
+use super::workers::{MOST_BATCHES, Workers};
 use crate::dataplane::dispatch::{GivenStates, needs_states};
 use crate::dataplane::followers::Followers;
 

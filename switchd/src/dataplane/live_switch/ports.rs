@@ -1,4 +1,4 @@
-//! Ports of a running switch: they come, change and go, and their drivers count losses.
+//! Ports of a running switch: they come, change and go.
 
 use bofuss_datapath::Time;
 use bofuss_embed::record::RecordedInput;
@@ -6,17 +6,12 @@ use bofuss_ext::Switch;
 use bofuss_frame::OffloadCapabilities;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::PortDesc;
-use bofuss_oflib::message::multipart::PortStats;
 use tracing::warn;
 
 use super::LiveSwitch;
 use crate::config::ConfiguredQueue;
 use crate::error::{Result, context};
-use crate::log;
 use crate::port::OpenPort;
-
-/// The interval at which the port drivers' loss counters are read.
-const COUNTER_PERIOD_NS: u64 = 500_000_000;
 
 impl LiveSwitch {
     /// Adds a port. Errors: a sentence for the user.
@@ -57,7 +52,7 @@ impl LiveSwitch {
             |_| Some(RecordedInput::Port(Box::new(noted), capabilities)),
             |switch, io| switch.ports(now, io, |ports| ports.changed(desc, capabilities)),
         );
-        self.accelerate_ports();
+        self.accelerator().follow_ports();
     }
 
     /// Closes a port whose interface is gone.
@@ -78,7 +73,7 @@ impl LiveSwitch {
             |_| Some(RecordedInput::PortGone(number)),
             |switch, io| switch.ports(now, io, |ports| ports.removed(number)),
         );
-        self.accelerate_ports();
+        self.accelerator().follow_ports();
         if let Some(opposite) = opposite {
             self.describe_port(now, opposite);
         }
@@ -108,37 +103,6 @@ impl LiveSwitch {
             all.extend(reasons.map(|(reason, count)| (number, reason, count)));
         }
         all
-    }
-
-    /// Reads the drivers' counters at intervals, and logs how many repeated lines were left out.
-    pub(in crate::dataplane) fn count(&mut self, now: Time) {
-        if now.since(self.counted) < COUNTER_PERIOD_NS {
-            return;
-        }
-        self.counted = now;
-        log::report_left_out();
-        for (number, counters, overflowed) in self.io.driver_counters() {
-            let Some(port) = self.switch.datapath().ports().get(&number) else {
-                continue;
-            };
-            let lost = PortStats {
-                rx_over_err: counters.rx_dropped() + self.acceleration.held_back(number),
-                rx_errors: counters.rx_errors(),
-                tx_dropped: counters.tx_dropped() + overflowed,
-                tx_errors: counters.tx_errors(),
-                ..port.stats.clone()
-            };
-            if lost == port.stats {
-                continue;
-            }
-            self.give(
-                now,
-                |_| Some(RecordedInput::PortLost(number, Box::new(lost.clone()))),
-                |switch, io| {
-                    switch.ports(now, io, |ports| ports.set_driver_counters(number, &lost))
-                },
-            );
-        }
     }
 }
 

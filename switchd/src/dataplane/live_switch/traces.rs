@@ -1,14 +1,13 @@
 //! Traces of packets for operators: of a packet that they describe, or of the next that matches.
 
 use bofuss_ext::Switch;
-use bofuss_ext::trace::{PortNames, Trace, parse_packet};
+use bofuss_ext::trace::{PortNames, Trace};
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::text::parse_match;
 use bofuss_oflib::{Catalogue, PortNo};
 use bofuss_packet::{KeyMatch, Packet};
 use tokio::sync::oneshot;
 
-use super::LiveSwitch;
 use crate::dataplane::thread_clock::ThreadClock;
 use crate::error::Result;
 
@@ -53,7 +52,7 @@ impl PendingTraces {
     }
 
     /// Forgets requests whose requesters are gone.
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.0.retain(|trace| !trace.reply.is_closed());
     }
 
@@ -103,7 +102,7 @@ struct PendingTrace {
 
 /// The format of a printed trace: `--json` and `--names`, in front of the packet or the match.
 #[derive(Clone, Copy, Default)]
-struct TraceFormat {
+pub(super) struct TraceFormat {
     json: bool,
     /// True if ports have their names in place of numbers.
     names: bool,
@@ -111,7 +110,7 @@ struct TraceFormat {
 
 impl TraceFormat {
     /// Reads the options at the beginning of an argument. Returns also what follows them.
-    fn read(argument: &str) -> (Self, &str) {
+    pub(super) fn read(argument: &str) -> (Self, &str) {
         let mut format = Self::default();
         let mut rest = argument;
         while let Some((word, after)) = rest.split_once(' ') {
@@ -126,7 +125,7 @@ impl TraceFormat {
     }
 
     /// Prints a trace of a switch.
-    fn print(self, switch: &Switch, mut trace: Trace) -> Result<String> {
+    pub(super) fn print(self, switch: &Switch, mut trace: Trace) -> Result<String> {
         if self.names {
             let ports = switch.datapath().ports().values();
             trace = trace.with_names(&PortNames::of(ports.map(|port| &port.desc)));
@@ -136,33 +135,6 @@ impl TraceFormat {
         } else {
             Ok(trace.to_string())
         }
-    }
-}
-
-impl LiveSwitch {
-    /// Reports what the switch would do with a packet.
-    pub(in crate::dataplane) fn trace_packet(&mut self, argument: &str) -> Result<String> {
-        let (format, packet) = TraceFormat::read(argument);
-        let (in_port, frame) = parse_packet(packet, &named(&self.switch))?;
-        self.workers().gather_states();
-        let now = self.now();
-        let mut trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
-        trace.forwarded = self.acceleration.place(now, &self.switch, in_port, &frame);
-        format.print(&self.switch, trace)
-    }
-
-    /// Registers a request to trace the next packet that matches.
-    pub(in crate::dataplane) fn trace_next_packet(
-        &mut self,
-        argument: &str,
-        reply: oneshot::Sender<Result<String>>,
-    ) {
-        self.traces.request(&self.switch, argument, reply);
-    }
-
-    /// Forgets requests to trace a packet whose requesters are gone.
-    pub(in crate::dataplane) fn forget_traces(&mut self) {
-        self.traces.forget();
     }
 }
 

@@ -10,10 +10,9 @@ use bofuss_embed::record::{RecordedConnections, RecordedInput};
 use bofuss_ext::Switch;
 use bofuss_frame::Pool;
 use bofuss_oflib::PortNo;
-use bofuss_ports::Link;
+use bofuss_ports::{BATCH_FRAMES, Link};
 use serde_json::{Value, json};
 
-use super::MOST_BATCHES;
 use super::traces::PendingTraces;
 use crate::config::{Config, PortSpec};
 use crate::dataplane::follower::{Progress, Remake, Step};
@@ -24,6 +23,9 @@ use crate::dataplane::thread_clock::ThreadClock;
 use crate::error::Result;
 use crate::export::Export;
 use crate::record;
+
+/// More batches than the kernel holds for one socket.
+pub(super) const MOST_BATCHES: usize = (16 << 20) / 256 / BATCH_FRAMES;
 
 /// The first worker's switch, with what it needs to work in step with the others, if there are
 /// some. A switch of one worker has it as well, and then most of this does nothing.
@@ -128,7 +130,7 @@ impl Workers<'_> {
     }
 
     /// Tells them which exports see what ports receive.
-    pub(super) fn tell_of_exports(&mut self, exports: &[Arc<Export>]) {
+    pub(in crate::dataplane) fn tell_of_exports(&mut self, exports: &[Arc<Export>]) {
         self.tell(|| Step::Exports(exports.to_vec()));
     }
 

@@ -28,7 +28,7 @@ fn schedule(lab: &mut Lab, now: Time) {
         scheduled: Some(Timestamp::of_nanos(CLOCK_NS + DUE.0)),
         ..BundleControl::default()
     };
-    let (switch, io, _) = lab.plane.live.parts();
+    let (switch, io) = lab.plane.live.unrecorded();
     switch.clock_mut().set(CLOCK_NS);
     switch.connected(now, CONN, Version::V1_4, false);
     for message in [Message::BundleAdd(add), Message::BundleControl(commit)] {
@@ -47,10 +47,10 @@ fn a_reload_waits_for_a_commit_that_is_prepared() {
     let record = folder.0.join("record");
     let mut lab = Lab::new(&folder, &record, Options::default());
     let now = Time(DUE.0 - Time::SEC / 1000);
-    lab.plane.live.parts().2.stop_at(Some(now));
+    lab.plane.live.clock_mut().stop_at(Some(now));
     schedule(&mut lab, now);
     lab.until(|lab| lab.plane.live.switch().waits_until() == Some(DUE));
-    lab.plane.live.parts().2.go_on_from(now);
+    lab.plane.live.clock_mut().go_on_from(now);
     let config = lab.plane.config.clone();
     let (ready, _is_ready) = oneshot::channel();
     let (go, may_go) = oneshot::channel();

@@ -31,14 +31,10 @@ fn frames_and_reads_do_not_wait_for_a_long_state_and_changes_do() {
     lab.plane.begin_saving(states, Vec::new()).unwrap();
     let interval = Some(Duration::from_nanos(1));
     let now = lab.plane.live.now();
-    lab.plane
-        .live
-        .saver_mut()
-        .unwrap()
-        .set_interval(now, interval);
-    lab.until(|lab| lab.plane.live.is_saving());
+    lab.plane.saver.set_interval(now, interval);
+    lab.until(|lab| lab.plane.saver.is_saving());
     let now = lab.plane.live.now();
-    lab.plane.live.saver_mut().unwrap().set_interval(now, None);
+    lab.plane.saver.set_interval(now, None);
     let ask = |lab: &Lab, operation: Operation| {
         let (reply, answer) = oneshot::channel();
         let command = OperatorCommand { operation, reply };
@@ -49,10 +45,10 @@ fn frames_and_reads_do_not_wait_for_a_long_state_and_changes_do() {
     // A read is answered in the next turn, and the state goes on.
     let mut read = ask(&lab, Operation::Counters);
     lab.turn(&[]);
-    assert!(read.try_recv().is_ok() && lab.plane.live.is_saving());
+    assert!(read.try_recv().is_ok() && lab.plane.saver.is_saving());
     let mut change = ask(&lab, Operation::ForgetAddresses);
     let mut turns = 0;
-    while lab.plane.live.is_saving() {
+    while lab.plane.saver.is_saving() {
         assert!(change.try_recv().is_err(), "it waits for the state");
         lab.frames.clear();
         let frame = lab.plane.live.pool().frame(&[2; 60]).unwrap();

@@ -11,8 +11,8 @@ use bofuss_oflib::message::port::{PortConfig, PortState};
 use serde_json::{Value, json};
 use tracing::warn;
 
-use super::LiveSwitch;
-use crate::dataplane::port_set::PortSet;
+use super::live_switch::LiveSwitch;
+use super::port_set::PortSet;
 use crate::export::{Bell, Counted, Export, ExportSpec, MAX_EXPORTS, PortCounters, StartedExport};
 use crate::metrics::Samples;
 use crate::port::OpenPort;
@@ -21,18 +21,54 @@ use crate::port::OpenPort;
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The exports of a switch.
-pub(in crate::dataplane) struct Exports {
+pub struct Exports {
     started: Vec<StartedExport>,
     bell: Arc<Bell>,
 }
 
 impl Exports {
     /// None yet; `bell` wakes the switch's thread.
-    pub(in crate::dataplane) fn new(bell: Arc<Bell>) -> Self {
+    pub(super) fn new(bell: Arc<Bell>) -> Self {
         Self {
             started: Vec::new(),
             bell,
         }
+    }
+
+    /// Takes over the configured exports of a switch: those that stay go on, the others end and
+    /// begin.
+    pub(super) fn set(&mut self, live: &mut LiveSwitch, wanted: &[ExportSpec]) {
+        let id = live.switch().datapath().config().datapath_id as u32;
+        if !self.replace(wanted, id) {
+            return;
+        }
+        // They see the ports of all workers.
+        let exports: Vec<_> = self.all().cloned().collect();
+        live.workers().tell_of_exports(&exports);
+        live.io_mut().ports.set_exports(exports, &self.bell);
+        // What they see must come up to the switch.
+        live.accelerator().follow_ports();
+    }
+
+    /// Does what is due.
+    pub(super) fn serve(&self, live: &mut LiveSwitch) {
+        let (switch, io) = live.unrecorded();
+        if io.ports.expire_flows() {
+            self.send_counters(switch, &io.ports);
+        }
+    }
+
+    /// Ends all at the end of the switch, whose ports have no frames any more: what they have is
+    /// sent, if that takes no longer than [`END_TIMEOUT`].
+    pub(super) fn end(&mut self, live: &mut LiveSwitch) {
+        if self.started.is_empty() {
+            return;
+        }
+        // Their threads end, and hand over their flows.
+        live.io_mut().followers = None;
+        live.io_mut().ports.set_exports(Vec::new(), &self.bell);
+        let ending = self.started.drain(..);
+        ending.for_each(|started| started.end(END_TIMEOUT));
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Export>> {
@@ -86,7 +122,7 @@ impl Exports {
     }
 
     /// Adds the metrics of all.
-    pub(in crate::dataplane) fn report(&self, samples: &mut Samples) {
+    pub(super) fn report(&self, samples: &mut Samples) {
         for export in self.all() {
             let name = export.spec.to_string();
             for (metric, count) in counts(export) {
@@ -96,7 +132,7 @@ impl Exports {
     }
 
     /// Lists all, a line each.
-    pub(in crate::dataplane) fn lines(&self) -> String {
+    pub(super) fn lines(&self) -> String {
         let lines = self.all().map(|export| {
             let counts = counts(export).map(|(metric, count)| {
                 format!(" {}={count}", metric.trim_start_matches("export_"))
@@ -110,7 +146,7 @@ impl Exports {
     }
 
     /// The same as JSON.
-    pub(in crate::dataplane) fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let list = self.all().map(|export| {
             let mut value = json!({
                 "export": export.spec.to_string(),
@@ -136,42 +172,6 @@ fn counts(export: &Export) -> [(&'static str, u64); 6] {
         ("export_flows", counts.flows.load(Relaxed)),
         ("export_uncached_packets", counts.uncached.load(Relaxed)),
     ]
-}
-
-impl LiveSwitch {
-    /// Takes over the configured exports: those that stay go on, the others end and begin.
-    pub(in crate::dataplane) fn set_exports(&mut self, wanted: &[ExportSpec]) {
-        let id = self.switch.datapath().config().datapath_id as u32;
-        if !self.exports.replace(wanted, id) {
-            return;
-        }
-        // They see the ports of all workers.
-        let exports: Vec<_> = self.exports.all().cloned().collect();
-        self.workers().tell_of_exports(&exports);
-        self.io.ports.set_exports(exports, &self.exports.bell);
-        // What they see must come up to the switch.
-        self.accelerate_ports();
-    }
-
-    /// Does what is due for exports.
-    pub(in crate::dataplane) fn serve_exports(&mut self) {
-        if self.io.ports.expire_flows() {
-            self.exports.send_counters(&mut self.switch, &self.io.ports);
-        }
-    }
-
-    /// Ends the exports at the end of the switch, whose ports have no frames any more: what they
-    /// have is sent, if that takes no longer than [`END_TIMEOUT`].
-    pub(in crate::dataplane) fn end_exports(&mut self) {
-        if self.exports.started.is_empty() {
-            return;
-        }
-        // Their threads end, and hand over their flows.
-        self.io.followers = None;
-        self.io.ports.set_exports(Vec::new(), &self.exports.bell);
-        let ending = self.exports.started.drain(..);
-        ending.for_each(|started| started.end(END_TIMEOUT));
-    }
 }
 
 /// The counters of all open ports.
