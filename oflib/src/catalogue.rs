@@ -432,11 +432,11 @@ fn check_place(row: &Field, at: &At) -> Result<(), String> {
 
 /// Returns true if two fields have a bit of a header in common in some packet.
 fn shares_bits(one: &Field, other: &Field) -> bool {
-    if let (Some(one), Some(other)) = (&one.need, &other.need)
-        && (one.id, one.mask) == (other.id, other.mask)
-        && !one.any_of.iter().any(|value| other.any_of.contains(value))
-    {
-        return false;
+    if let (Some(one), Some(other)) = (&one.need, &other.need) {
+        let agree = one.any_of.iter().any(|value| other.any_of.contains(value));
+        if (one.id, one.mask) == (other.id, other.mask) && !agree {
+            return false;
+        }
     }
     one.at.iter().any(|a| {
         let (header, bit) = a.header.counted_from_known(a.bit);

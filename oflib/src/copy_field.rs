@@ -63,10 +63,13 @@ impl CopyField {
 /// Reads a field's header. Errors: BAD_ACTION/BAD_SET_TYPE for a field that is not known.
 pub(crate) fn read_field(r: &mut Reader<'_>) -> Result<&'static Field, DecodeError> {
     let at = r.clone();
-    match r.get()? {
+    let id = r.get()?;
+    #[cfg(feature = "nicira")]
+    if let (FieldId::Unknown(..), Some(field)) = (&id, registers::of_bare_header(&at)) {
+        return Ok(field);
+    }
+    match id {
         FieldId::Known(field, false) => Ok(field),
-        #[cfg(feature = "nicira")]
-        FieldId::Unknown(..) if let Some(field) = registers::of_bare_header(&at) => Ok(field),
         FieldId::Known(_, true) | FieldId::Unknown(..) => Err(at.err(BadAction::BAD_SET_TYPE)),
     }
 }

@@ -62,6 +62,7 @@ pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync +
 
 /// A [`TypedBody`] whose type only its row knows.
 pub(crate) trait AnyBody: Any + Debug + Send + Sync {
+    fn as_any(&self) -> &dyn Any;
     fn encode(&self, w: &mut Writer<'_>);
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     fn is_equal(&self, other: &dyn AnyBody) -> bool;
@@ -74,6 +75,9 @@ pub(crate) trait AnyBody: Any + Debug + Send + Sync {
 }
 
 impl<T: TypedBody> AnyBody for T {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
     fn encode(&self, w: &mut Writer<'_>) {
         w.put(self);
     }
@@ -81,7 +85,7 @@ impl<T: TypedBody> AnyBody for T {
         TextForm::text(self, f)
     }
     fn is_equal(&self, other: &dyn AnyBody) -> bool {
-        (other as &dyn Any).downcast_ref() == Some(self)
+        other.as_any().downcast_ref() == Some(self)
     }
     fn copy(&self) -> SharedBody {
         Arc::new(self.clone())
@@ -94,7 +98,7 @@ impl<T: TypedBody> AnyBody for T {
         TypedBody::in_messages(self, version)
     }
     fn join(&mut self, part: &dyn AnyBody) -> bool {
-        let part: Option<&Self> = (part as &dyn Any).downcast_ref();
+        let part: Option<&Self> = part.as_any().downcast_ref();
         part.is_some_and(|part| TypedBody::join(self, part.clone()))
     }
     fn action_set_key(&self) -> u64 {
@@ -111,7 +115,7 @@ pub(crate) type SharedBody = Arc<dyn AnyBody>;
 /// The type of a row's bodies, with the function that reads them.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyType {
-    ty: TypeId,
+    ty: fn() -> TypeId,
     decode: fn(&mut Reader<'_>) -> Result<SharedBody, DecodeError>,
     #[cfg(feature = "text")]
     pub(crate) parse: fn(&str, &Catalogue) -> Result<SharedBody, ParseError>,
@@ -121,7 +125,7 @@ impl BodyType {
     /// Returns the body type of `T`.
     pub const fn of<T: TypedBody>() -> Self {
         Self {
-            ty: TypeId::of::<T>(),
+            ty: TypeId::of::<T>,
             decode: |r| Ok(Arc::new(r.get::<T>()?)),
             #[cfg(feature = "text")]
             parse: |text, catalogue| Ok(Arc::new(T::parse(text, catalogue)?)),
@@ -186,7 +190,7 @@ impl ExtValue {
 
     /// A value of a row with bodies. Panics: if those are of another type.
     pub fn typed<T: TypedBody>(row: &'static ExtRow, body: T) -> Self {
-        let of = row.body.map(|body| body.ty);
+        let of = row.body.map(|body| (body.ty)());
         assert_eq!(of, Some(TypeId::of::<T>()), "the body is of the row's type");
         Self::with_body(row, Arc::new(body))
     }
@@ -200,8 +204,7 @@ impl ExtValue {
 
     /// The body, if it is a `T`.
     pub fn body<T: TypedBody>(&self) -> Option<&T> {
-        let body: &dyn Any = self.body.as_deref()?;
-        body.downcast_ref()
+        self.body.as_deref()?.as_any().downcast_ref()
     }
 
     /// About how many bytes it holds besides itself: those that its hash reads, which are all that

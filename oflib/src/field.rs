@@ -163,7 +163,7 @@ impl Field {
     /// integer that holds it (20 bits take 4). Spec: OpenFlow 1.3.5 section 7.2.3.7, table 12.
     pub const fn bytes(&self) -> usize {
         let bytes = self.bits.div_ceil(8) as usize;
-        if self.bits.is_multiple_of(8) {
+        if self.bits % 8 == 0 {
             bytes
         } else {
             bytes.next_power_of_two()

@@ -105,9 +105,7 @@ impl Instruction {
 
     /// Its place in the order of execution.
     fn order(&self) -> u8 {
-        if let Self::Experimenter(value) = self
-            && value.row.runs_first
-        {
+        if matches!(self, Self::Experimenter(value) if value.row.runs_first) {
             return 0;
         }
         1 + self.row().order

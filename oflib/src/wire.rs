@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
             return Err(self.err(short));
         };
         let length = u16::from_be_bytes([length[0], length[1]]) as usize;
-        if length < least || (unit > 0 && !length.is_multiple_of(unit)) {
+        if length < least || (unit > 0 && length % unit != 0) {
             return Err(self.err(short));
         }
         self.sub(length, short)
@@ -380,7 +380,10 @@ impl<const N: usize> Wire for FixedStr<N> {
         Ok(Self(text_of(&padded[..len])))
     }
     fn encode(&self, w: &mut Writer<'_>) {
-        let len = self.0.floor_char_boundary(N - 1);
+        let mut len = self.0.len().min(N - 1);
+        while !self.0.is_char_boundary(len) {
+            len -= 1;
+        }
         w.raw(&self.0.as_bytes()[..len]).pad(N - len);
     }
 }

@@ -1,5 +1,7 @@
 //! Rows of experimenter values: their form, and how switches and tools treat them.
 
+use core::ptr;
+
 use super::{BodyType, TypedBody};
 use crate::error::{BadAction, BadInstruction, BadRequest, ErrorCode, ErrorRow};
 
@@ -235,6 +237,10 @@ impl ExtRow {
 
     /// Its place in a list of rows, if it is there.
     pub fn place_in(&'static self, rows: &'static [Self]) -> Option<usize> {
-        rows.element_offset(self)
+        let bytes = ptr::from_ref(self)
+            .addr()
+            .checked_sub(rows.as_ptr().addr())?;
+        let place = bytes / size_of::<Self>();
+        (place < rows.len()).then_some(place)
     }
 }

@@ -179,10 +179,10 @@ pub(crate) fn spread(action: Action) -> Vec<Action> {
         let parts = in_packet_registers(one).into_iter();
         return parts.map(|one| Action::SetField(SetField(one))).collect();
     }
-    if let Action::CopyField(copy) = &action
-        && (is_part(copy.src) || is_part(copy.dst))
-    {
-        return copies(copy).into_iter().map(Action::CopyField).collect();
+    if let Action::CopyField(copy) = &action {
+        if is_part(copy.src) || is_part(copy.dst) {
+            return copies(copy).into_iter().map(Action::CopyField).collect();
+        }
     }
     vec![action]
 }

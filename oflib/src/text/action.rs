@@ -236,9 +236,8 @@ fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Actio
         own.or_else(|| field_named(name, fields.fields(), catalogue))
             .or_else(|| registers::named(name))
     };
-    if name.is(SET_FIELD)
-        && let Some(value) = argument.text.strip_suffix(TO_TOS)
-    {
+    let to_tos = argument.text.strip_suffix(TO_TOS);
+    if let Some(value) = to_tos.filter(|_| name.is(SET_FIELD)) {
         let dscp = dscp_of_tos(argument.part(0, value.len()))?;
         return Ok(Action::SetField(SetField(dscp)));
     }

@@ -275,10 +275,10 @@ pub(super) fn parse_field(
     value: Word<'_>,
     catalogue: &Catalogue,
 ) -> Result<FieldMatch, ParseError> {
-    if let Style::Bits(names) = field.style
-        && value.text.starts_with(['+', '-'])
-    {
-        return parse_bits(field, names, value);
+    if let Style::Bits(names) = field.style {
+        if value.text.starts_with(['+', '-']) {
+            return parse_bits(field, names, value);
+        }
     }
     let Some((value, mask)) = value.split_at(&['/']) else {
         return Ok(FieldMatch::exact(field, value.value_of(field, catalogue)?));

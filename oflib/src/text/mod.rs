@@ -173,11 +173,10 @@ impl fmt::Display for FieldMatch {
             return write!(f, "dl_vlan={}", number & !present);
         }
         write!(f, "{}=", self.field.shown())?;
-        if let Style::Bits(names) = self.field.style
-            && !self.is_exact()
-            && self.mask_number() >> names.len() == 0
-        {
-            return self.write_bits(names, f);
+        if let Style::Bits(names) = self.field.style {
+            if !self.is_exact() && self.mask_number() >> names.len() == 0 {
+                return self.write_bits(names, f);
+            }
         }
         write_value(f, self.field, &self.value)?;
         if self.is_exact() {

@@ -122,18 +122,14 @@ fn vendor(r: &mut Reader<'_>) -> Result<Message, DecodeError> {
     let at_subtype = body.at("subtype").clone();
     let subtype: u32 = body.get()?;
     let message = match subtype {
-        ROLE_REQUEST => Message::RoleRequest(body.get()?),
-        ROLE_REPLY => Message::RoleReply(body.get()?),
-        subtype
-            if subtype >= MONITOR_CANCEL
-                && let Some(message) = monitor_message(subtype, &mut body)? =>
-        {
-            message
-        }
-        _ => {
-            let value = ExtValue::decode(ExtKind::Message, r).map(Message::Experimenter);
-            return value.map_err(|_| at_subtype.err(BadRequest::BAD_EXP_TYPE));
-        }
+        ROLE_REQUEST => Some(Message::RoleRequest(body.get()?)),
+        ROLE_REPLY => Some(Message::RoleReply(body.get()?)),
+        MONITOR_CANCEL.. => monitor_message(subtype, &mut body)?,
+        _ => None,
+    };
+    let Some(message) = message else {
+        let value = ExtValue::decode(ExtKind::Message, r).map(Message::Experimenter);
+        return value.map_err(|_| at_subtype.err(BadRequest::BAD_EXP_TYPE));
     };
     *r = body;
     Ok(message)

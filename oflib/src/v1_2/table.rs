@@ -98,11 +98,10 @@ fn write_bitmap((ty, bits): (u16, Bits), features: &TableFeatureSet, w: &mut Wri
     match property.map(|one| &one.list) {
         Some(PropertyList::Fields(list)) => {
             for id in list {
-                if let FieldId::Known(field, _) = id
-                    && field.experimenter == 0
-                    && field.versions.has(w.version())
-                {
-                    bitmap |= 1 << field.number;
+                if let FieldId::Known(field, _) = id {
+                    if field.experimenter == 0 && field.versions.has(w.version()) {
+                        bitmap |= 1 << field.number;
+                    }
                 }
             }
         }

@@ -48,16 +48,15 @@ pub(super) fn newer_types(version: Version) -> u32 {
 
 /// Reads the body of an experimenter's action, or of one that has a type of its own in 1.5.
 fn read_experimenter(body: &mut Reader<'_>) -> Result<Action, DecodeError> {
-    let is_old = onf::has_actions(body.version());
-    if is_old
-        && let Some(ty) = onf::newer_action(body)
-        && let Some(action) = Action::decode_body(ty, body)
-    {
-        return action;
-    }
-    #[cfg(feature = "nicira")]
-    if is_old && let Some(action) = crate::nicira::actions::read(body)? {
-        return Ok(action);
+    if onf::has_actions(body.version()) {
+        let newer = onf::newer_action(body);
+        if let Some(action) = newer.and_then(|ty| Action::decode_body(ty, body)) {
+            return action;
+        }
+        #[cfg(feature = "nicira")]
+        if let Some(action) = crate::nicira::actions::read(body)? {
+            return Ok(action);
+        }
     }
     ExtValue::decode(ExtKind::Action, body).map(Action::Experimenter)
 }
@@ -200,10 +199,10 @@ impl Wire for Instructions {
         Self::new(r.get()?).map_err(|()| start.err(duplicate))
     }
     fn encode(&self, w: &mut Writer<'_>) {
-        if w.leaves_out
-            && let Some(reported) = self.reported_in(w.version())
-        {
-            return reported.encode(w);
+        if w.leaves_out {
+            if let Some(reported) = self.reported_in(w.version()) {
+                return reported.encode(w);
+            }
         }
         match self.with_meter_of(w.version()) {
             Some(list) => w.put(&list),

@@ -57,19 +57,23 @@ pub(crate) fn message_of(message: &Message) -> Option<(u32, Option<u32>)> {
         body: RequestBody::FlowMonitor(list),
         ..
     }) = message
-        && let [one] = list.as_slice()
-        && one.command == FlowMonitorCommand::DELETE
     {
-        return Some((CANCEL, Some(one.monitor_id)));
+        return match list.as_slice() {
+            [one] if one.command == FlowMonitorCommand::DELETE => {
+                Some((CANCEL, Some(one.monitor_id)))
+            }
+            _ => None,
+        };
     }
     if let Message::MultipartReply(MultipartReply {
         body: ReplyBody::FlowMonitor(list),
         ..
     }) = message
-        && let [FlowUpdate::Stream(event)] = list.as_slice()
     {
-        let row = STREAM_MESSAGES.iter().find(|row| row.1 == *event)?;
-        return Some((row.0, None));
+        if let [FlowUpdate::Stream(event)] = list.as_slice() {
+            let row = STREAM_MESSAGES.iter().find(|row| row.1 == *event)?;
+            return Some((row.0, None));
+        }
     }
     None
 }

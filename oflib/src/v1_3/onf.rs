@@ -71,13 +71,13 @@ pub(crate) fn decode_body(ty: u8, r: &mut Reader<'_>) -> Result<Message, DecodeE
         return Message::decode_body(newer, r);
     }
     let mut body = r.clone();
-    if ty == EXPERIMENTER
-        && body.get::<u32>() == Ok(ONF)
-        && let Ok(exp_type) = body.get()
-        && let Some(message) = monitor::read_message(exp_type, &mut body)?
-    {
-        *r = body;
-        return Ok(message);
+    if ty == EXPERIMENTER && body.get::<u32>() == Ok(ONF) {
+        if let Ok(exp_type) = body.get() {
+            if let Some(message) = monitor::read_message(exp_type, &mut body)? {
+                *r = body;
+                return Ok(message);
+            }
+        }
     }
     Message::decode_body(ty, r)
 }
