@@ -55,6 +55,15 @@ pub enum Change {
     Connect(NodeId, ControllerId),
     /// That connection ends; both sides notice it.
     Disconnect(NodeId, ControllerId),
+    /// A host moves: its cable leaves the link that it has, and comes to another one of it.
+    Move {
+        /// The host.
+        host: NodeId,
+        /// Its first link, or one of [`Network::add_spare_link`].
+        link: LinkId,
+        /// True if it announces its addresses there.
+        announces: bool,
+    },
 }
 
 /// The reason for which a network cannot be built, or its run ended early.
@@ -155,6 +164,8 @@ pub struct Network {
 #[derive(Clone, Copy)]
 pub(crate) struct LinkAtEnds {
     pub(crate) state: LinkState,
+    /// True while the host of this link is at another one.
+    pub(crate) is_spare: bool,
     /// True if a switch has set the first end down,
     pub(crate) first_down: bool,
     /// and whether one has set the second.
@@ -164,7 +175,7 @@ pub(crate) struct LinkAtEnds {
 impl LinkAtEnds {
     /// The resulting state.
     pub(crate) fn effective(&self) -> LinkState {
-        if self.first_down || self.second_down {
+        if self.is_spare || self.first_down || self.second_down {
             LinkState::Down
         } else {
             self.state
@@ -248,28 +259,68 @@ impl Network {
         second: NodePort,
         config: LinkConfig,
     ) -> Result<LinkId, NetworkError> {
-        if config.delay_ns == 0 {
-            return Err(NetworkError::BadLink("a link's delay is at least 1 ns"));
-        }
-        if !(0.0..=1.0).contains(&config.loss) {
-            return Err(NetworkError::BadLink("a link's loss is 0 to 1"));
-        }
-        if config.bursts.is_some_and(|bursts| !bursts.are_valid()) {
-            let why = "a link's bursts have shares of 0 to 1, and an end above 0";
-            return Err(NetworkError::BadLink(why));
-        }
+        check_link(&config)?;
         for end in [first, second] {
-            let node = self.nodes.get(end.node.0 as usize);
-            if !node.ok_or(NetworkError::Unknown)?.has_free(end.port) {
-                return Err(NetworkError::BadPort(end));
-            }
+            self.check_free(end)?;
         }
         if first == second {
             return Err(NetworkError::BadPort(second));
         }
+        Ok(self.join(first, second, config, false))
+    }
+
+    /// Adds a link of a host that has one already: it is down until the host moves to it, by
+    /// [`Change::Move`]. At a switch, this adds the port.
+    ///
+    /// Errors: [`NetworkError::BadPort`], [`NetworkError::BadLink`], [`NetworkError::Unknown`].
+    pub fn add_spare_link(
+        &mut self,
+        host: NodeId,
+        at: NodePort,
+        config: LinkConfig,
+    ) -> Result<LinkId, NetworkError> {
+        check_link(&config)?;
+        self.check_free(at)?;
+        if at.node == host || self.link_of_host(host).is_none() {
+            return Err(NetworkError::Unknown);
+        }
+        let port = PortNo(1);
+        let id = self.join(NodePort { node: host, port }, at, config, true);
+        if let NodeKind::Switch(switch) = &mut self.nodes[at.node.0 as usize].kind {
+            switch.set_link(self.now, at.port, false);
+        }
+        Ok(id)
+    }
+
+    /// The link that a host has now, if the node is a host with a link.
+    pub(crate) fn link_of_host(&self, host: NodeId) -> Option<LinkId> {
+        let node = self.nodes.get(host.0 as usize)?;
+        let is_host = matches!(node.kind, NodeKind::Host(_));
+        let number = node.transmitter_at(PortNo(1)).filter(|_| is_host)?;
+        Some(LinkId(number / 2))
+    }
+
+    /// Errors: the port has a link, or its node cannot have it, or there is no such node.
+    fn check_free(&self, end: NodePort) -> Result<(), NetworkError> {
+        let node = self.nodes.get(end.node.0 as usize);
+        if !node.ok_or(NetworkError::Unknown)?.has_free(end.port) {
+            return Err(NetworkError::BadPort(end));
+        }
+        Ok(())
+    }
+
+    /// Adds a link between ends that were checked. If it is spare, its first end gets no port yet.
+    fn join(
+        &mut self,
+        first: NodePort,
+        second: NodePort,
+        config: LinkConfig,
+        is_spare: bool,
+    ) -> LinkId {
         let id = LinkId(self.links.len() as u32);
         self.links.push(LinkAtEnds {
             state: LinkState::Up,
+            is_spare,
             first_down: false,
             second_down: false,
         });
@@ -278,6 +329,9 @@ impl Network {
             let random = Random::new(self.config.seed, u64::from(number));
             let transmitter = Transmitter::new(from, to, config, random);
             self.transmitters.push(transmitter);
+            if is_spare && from == first {
+                continue;
+            }
             let node = &mut self.nodes[from.node.0 as usize];
             let at = from.port.0 as usize;
             if node.ports.len() <= at {
@@ -295,7 +349,7 @@ impl Network {
                 }
             }
         }
-        Ok(id)
+        id
     }
 
     /// Adds a controller without switches.
@@ -333,6 +387,10 @@ impl Network {
             Change::Connect(switch, controller) | Change::Disconnect(switch, controller) => {
                 self.control.link(switch, controller).is_some()
             }
+            Change::Move { host, link, .. } => {
+                let number = self.transmitter_of(host, link);
+                number.is_some() && self.link_of_host(host).is_some()
+            }
         };
         if !known {
             return Err(NetworkError::Unknown);
@@ -341,6 +399,14 @@ impl Network {
         self.changes.push(change);
         self.events.schedule(at, Due::Change { change: number });
         Ok(())
+    }
+
+    /// The number of the transmitter at a node's end of a link, if it has one there.
+    pub(crate) fn transmitter_of(&self, node: NodeId, link: LinkId) -> Option<u32> {
+        let numbers = [link.0 * 2, link.0 * 2 + 1].into_iter();
+        let mut ends = numbers.filter_map(|at| Some((at, self.transmitters.get(at as usize)?)));
+        let (number, _) = ends.find(|(_, transmitter)| transmitter.from.node == node)?;
+        Some(number)
     }
 
     /// The name of a node.
@@ -400,4 +466,19 @@ impl Network {
             NodeKind::P4(switch) => Some(switch),
         }
     }
+}
+
+/// Errors: a value of a link's configuration is none that it can have.
+fn check_link(config: &LinkConfig) -> Result<(), NetworkError> {
+    if config.delay_ns == 0 {
+        return Err(NetworkError::BadLink("a link's delay is at least 1 ns"));
+    }
+    if !(0.0..=1.0).contains(&config.loss) {
+        return Err(NetworkError::BadLink("a link's loss is 0 to 1"));
+    }
+    if config.bursts.is_some_and(|bursts| !bursts.are_valid()) {
+        let why = "a link's bursts have shares of 0 to 1, and an end above 0";
+        return Err(NetworkError::BadLink(why));
+    }
+    Ok(())
 }

@@ -28,6 +28,8 @@ pub struct NetworkNames {
     /// Links, in their order.
     pub links: Vec<String>,
     link_numbers: BTreeMap<String, LinkId>,
+    /// The links to which hosts move, which are down before.
+    pub(crate) spare: Vec<LinkId>,
     /// Controllers, in their order.
     pub controllers: Vec<String>,
 }

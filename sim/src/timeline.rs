@@ -68,9 +68,13 @@ pub struct Timeline {
 impl Timeline {
     /// Makes a time line from time 0 to `end`.
     pub fn new(end: Time, names: &NetworkNames) -> Self {
+        let mut links = rows_of(&names.links);
+        for LinkId(link) in &names.spare {
+            links[*link as usize].down_since = Some(0);
+        }
         Self {
             end,
-            links: rows_of(&names.links),
+            links,
             controllers: rows_of(&names.controllers),
         }
     }

@@ -6,7 +6,7 @@ use bofuss_datapath::Time;
 use bofuss_oflib::action::Output;
 use bofuss_oflib::field::{ETH_DST, ETH_SRC, IN_PORT};
 use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::message::{FlowMod, PacketIn, PacketOut};
+use bofuss_oflib::message::{FlowMod, FlowModCommand, PacketIn, PacketOut};
 use bofuss_oflib::types::{BufferId, MaxLen};
 use bofuss_oflib::wire::{Bytes, be_number};
 use bofuss_oflib::{Action, FieldMatch, Mac, Match, Message, PortNo};
@@ -42,7 +42,14 @@ impl LearningController {
         let Some((dst, src)) = addresses(&packet.data.0) else {
             return;
         };
-        self.ports.insert((switch, src), in_port);
+        let before = self.ports.insert((switch, src), in_port);
+        if before.is_some_and(|port| port != in_port) {
+            // It has moved: entries to its old port would be used as long as packets match them.
+            let fields = [FieldMatch::exact(ETH_DST, be_number(&src.0))];
+            let mut old = FlowMod::add(Match::new(&fields).expect("the field needs no other"));
+            old.command = FlowModCommand::DELETE;
+            self.send(switch, Message::FlowMod(old), out);
+        }
         let known = self.ports.get(&(switch, dst)).copied();
         let actions = vec![Action::output(known.unwrap_or(PortNo::FLOOD))];
         if known.is_some() {

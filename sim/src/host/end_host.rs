@@ -421,6 +421,16 @@ impl Host for EndHost {
         self.segments = segments;
     }
 
+    fn announce(&mut self, _: Time, out: &mut HostOutput<'_>) {
+        let own = &self.config.addresses;
+        let ips = [own.ip4.map(|ip| ip.0.into()), own.ip6.map(|ip| ip.0.into())];
+        for ip in ips.into_iter().flatten() {
+            if !out.send_bytes(&wire::announcement(own.mac, ip)) {
+                self.counts.no_buffer += 1;
+            }
+        }
+    }
+
     fn next_tick(&self) -> Option<Time> {
         let program = self.timers.first().map(|(at, _)| *at);
         let stream = self.streams.next_tick();

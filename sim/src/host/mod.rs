@@ -41,6 +41,8 @@ pub trait Host: Any {
     fn next_tick(&self) -> Option<Time>;
     /// Called when the host's link gets or loses its carrier.
     fn link_changed(&mut self, _now: Time, _up: bool, _out: &mut HostOutput<'_>) {}
+    /// Called when the host has moved to another port, if it is to announce its addresses there.
+    fn announce(&mut self, _now: Time, _out: &mut HostOutput<'_>) {}
     /// The host's counters with their names, which are always the same: `("echo_requests", 3)`.
     fn statistics(&self) -> Vec<(String, u64)> {
         Vec::new()

@@ -45,6 +45,10 @@ mod nd_option {
 
 /// Solicited and override. Spec: RFC 4861 section 4.4.
 const ADVERTISEMENT_FLAGS: u8 = 0x60;
+/// Override alone.
+const OVERRIDE_FLAG: u8 = 0x20;
+/// All nodes of the link. Spec: RFC 4291 section 2.7.1.
+const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
 /// The reason for which a host discards a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -350,6 +354,21 @@ pub(super) fn answer(own_mac: Mac, question: &Received<'_>) -> Vec<u8> {
         }
         (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => {
             unreachable!("both addresses of a packet are of one version")
+        }
+    }
+}
+
+/// Makes the frame that tells all neighbours that `ip` is at `mac`: an ARP Announcement, or an
+/// unsolicited Neighbor Advertisement. Spec: RFC 5227 section 3, RFC 4861 section 7.2.6.
+pub(super) fn announcement(mac: Mac, ip: IpAddr) -> Vec<u8> {
+    match ip {
+        IpAddr::V4(_) => question(mac, ip, ip),
+        IpAddr::V6(own) => {
+            let kind = icmp_type::NEIGHBOUR_ADVERTISEMENT;
+            let body = nd_body(OVERRIDE_FLAG, own, nd_option::TARGET, mac);
+            let icmp = craft::icmp(protocol::ICMPV6, kind, 0, &body);
+            let packet = craft::ipv6(own, ALL_NODES, ND_HOP_LIMIT, icmp);
+            craft::ethernet(multicast_mac(ALL_NODES), mac, packet)
         }
     }
 }

@@ -249,7 +249,42 @@ impl Network {
             Change::Disconnect(switch, controller) => {
                 self.disconnect(switch, controller, observer);
             }
+            Change::Move {
+                host,
+                link,
+                announces,
+            } => self.move_host(host, link, announces, observer),
         }
+    }
+
+    /// Takes a host's cable from its link to another one.
+    fn move_host(
+        &mut self,
+        host: NodeId,
+        link: LinkId,
+        announces: bool,
+        observer: &mut dyn Observer,
+    ) {
+        let old = self.link_of_host(host);
+        let number = self.transmitter_of(host, link);
+        let number = number.expect("it was checked when it was planned");
+        if old == Some(link) {
+            return;
+        }
+        if let Some(old) = old {
+            self.set_spare(old, true, observer);
+        }
+        self.nodes[host.0 as usize].ports[1] = Some(number);
+        self.set_spare(link, false, observer);
+        if announces {
+            self.with_host(host, observer, |host, now, out| host.announce(now, out));
+        }
+    }
+
+    fn set_spare(&mut self, link: LinkId, is_spare: bool, observer: &mut dyn Observer) {
+        let before = self.links[link.0 as usize].effective();
+        self.links[link.0 as usize].is_spare = is_spare;
+        self.follow_link(link, before, observer);
     }
 
     /// Sets a switch's end of a link up or down.

@@ -3,6 +3,7 @@
 mod checks;
 mod controllers;
 mod links;
+mod moves;
 mod nodes;
 mod p4;
 
@@ -23,7 +24,7 @@ use super::{KINDS, ScenarioError};
 use crate::controller::Controller;
 use crate::host::HostConfig;
 use crate::link::NodeId;
-use crate::network::{Network, NetworkConfig};
+use crate::network::{Change, Network, NetworkConfig};
 use crate::observer::Observer;
 use crate::seconds::time;
 use crate::statistics::{self, NetworkNames};
@@ -93,6 +94,7 @@ impl Scenario {
             catalogue: Arc::new(bofuss_ext::catalogue()),
             names: NetworkNames::default(),
             hosts: Vec::new(),
+            moves: Vec::new(),
             warnings: Vec::new(),
             programs: BTreeMap::new(),
         };
@@ -233,6 +235,8 @@ struct Builder<'s> {
     catalogue: Arc<Catalogue>,
     names: NetworkNames,
     hosts: Vec<BuiltHost>,
+    /// The moves of hosts, in the order of their rows.
+    moves: Vec<Change>,
     warnings: Vec<String>,
     /// The P4 programs by file, each of which several switches may run.
     programs: BTreeMap<String, Arc<Program>>,

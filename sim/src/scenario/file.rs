@@ -205,13 +205,20 @@ pub struct ChangeRow {
     pub at: f64,
     /// The link that changes,
     pub link: Option<Spanned<String>>,
-    /// or the controller whose connections change.
+    /// the controller whose connections change,
     pub controller: Option<Spanned<String>>,
+    /// or the host that moves.
+    pub host: Option<Spanned<String>>,
     /// The switches of the controller that are meant, where `*` stands for any characters; if
     /// missing, all.
     pub switch: Option<Spanned<String>>,
-    /// `up`, `down`, or for a link `silent`: it loses all frames, and both ends keep their carrier.
-    pub state: Spanned<String>,
+    /// Of a link or connections: `up`, `down`, or for a link `silent`: it loses all frames, and
+    /// both ends keep their carrier.
+    pub state: Option<Spanned<String>>,
+    /// The switch to which the host moves, perhaps with a port as in `s1:3`.
+    pub to: Option<Spanned<String>>,
+    /// Whether the host announces its addresses there; no if missing, as with Linux.
+    pub announce: Option<bool>,
 }
 
 /// The assertions, which have to hold at the end.

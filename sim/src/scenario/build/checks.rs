@@ -153,7 +153,8 @@ impl Builder<'_> {
         let mut changes = self.file.changes.iter().map(|row| row.get_ref());
         changes.any(|row| {
             let link = row.link.as_ref().map(|link| link.get_ref().as_str());
-            link == Some(name) && row.at == 0.0 && row.state.get_ref() != "up"
+            let state = row.state.as_ref().map(|state| state.get_ref().as_str());
+            link == Some(name) && row.at == 0.0 && state != Some("up")
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The links and the changes of a scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use bofuss_datapath::Time;
 use bofuss_oflib::PortNo;
@@ -14,18 +15,27 @@ use crate::scenario::file::{ChangeRow, LinkRow};
 use crate::scenario::names::matches;
 
 /// A link before its ports are known.
-struct PlannedLink {
-    ends: [PlannedEnd; 2],
-    name: String,
-    config: LinkConfig,
+pub(super) struct PlannedLink {
+    pub(super) ends: [PlannedEnd; 2],
+    pub(super) name: String,
+    pub(super) config: LinkConfig,
+    /// True if its first end is a host that has a link already, and moves to this one later.
+    pub(super) is_spare: bool,
     /// Its place in the scenario's text.
-    span: std::ops::Range<usize>,
+    span: Range<usize>,
 }
 
 #[derive(Clone, Copy)]
-struct PlannedEnd {
-    node: NodeId,
-    port: Option<u32>,
+pub(super) struct PlannedEnd {
+    pub(super) node: NodeId,
+    pub(super) port: Option<u32>,
+}
+
+impl PlannedLink {
+    /// The ends that have a port of their own.
+    fn port_ends(&mut self) -> &mut [PlannedEnd] {
+        &mut self.ends[usize::from(self.is_spare)..]
+    }
 }
 
 impl Builder<'_> {
@@ -51,6 +61,7 @@ impl Builder<'_> {
         for row in &self.file.links {
             self.link_row(row, default, &mut links)?;
         }
+        self.moves(&mut links)?;
         self.give_ports(&mut links)?;
         for link in links {
             self.add_link(link)?;
@@ -94,39 +105,48 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn planned(
+    pub(super) fn planned(
         &self,
         first: &str,
         second: &str,
         config: LinkConfig,
-        span: std::ops::Range<usize>,
+        span: Range<usize>,
     ) -> Result<PlannedLink, ScenarioError> {
-        let ends = [self.end(first, &span)?, self.end(second, &span)?];
+        let ends = [
+            self.end("ends", first, &span)?,
+            self.end("ends", second, &span)?,
+        ];
         let first = self.network.name(ends[0].node);
         let second = self.network.name(ends[1].node);
         Ok(PlannedLink {
             ends,
             name: format!("{first}-{second}"),
             config,
+            is_spare: false,
             span,
         })
     }
 
     /// Reads a node, perhaps with a port.
-    fn end(&self, text: &str, span: &std::ops::Range<usize>) -> Result<PlannedEnd, ScenarioError> {
+    pub(super) fn end(
+        &self,
+        key: &str,
+        text: &str,
+        span: &Range<usize>,
+    ) -> Result<PlannedEnd, ScenarioError> {
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, Some(port)),
             None => (text, None),
         };
         let found = self.names.nodes.get(name).copied();
         let node = found.ok_or_else(|| {
-            let text = format!("ends: '{name}' is neither a switch nor a host");
+            let text = format!("{key}: '{name}' is neither a switch nor a host");
             self.source.error(span.clone(), text)
         })?;
         let number: Option<u32> = port.and_then(|port| port.parse().ok());
         let parsed = number.filter(|port| (1..=MAX_PORT).contains(port));
         if port.is_some() && parsed.is_none() {
-            let text = format!("ends: '{text}': a port is 1 to {MAX_PORT}");
+            let text = format!("{key}: '{text}': a port is 1 to {MAX_PORT}");
             return Err(self.source.error(span.clone(), text));
         }
         Ok(PlannedEnd { node, port: parsed })
@@ -136,7 +156,7 @@ impl Builder<'_> {
         &self,
         old: LinkConfig,
         row: &LinkRow,
-        span: std::ops::Range<usize>,
+        span: Range<usize>,
     ) -> Result<LinkConfig, ScenarioError> {
         let mut config = old;
         if let Some(mbps) = &row.mbps {
@@ -170,8 +190,8 @@ impl Builder<'_> {
     /// Gives each end without a port the lowest free port of its node.
     fn give_ports(&self, links: &mut [PlannedLink]) -> Result<(), ScenarioError> {
         let mut taken: BTreeSet<(NodeId, u32)> = BTreeSet::new();
-        for link in links.iter() {
-            for end in link.ends {
+        for link in links.iter_mut() {
+            for end in link.port_ends() {
                 if let Some(port) = end.port
                     && !taken.insert((end.node, port))
                 {
@@ -183,7 +203,7 @@ impl Builder<'_> {
         }
         let mut next: BTreeMap<NodeId, u32> = BTreeMap::new();
         for link in links {
-            for end in &mut link.ends {
+            for end in link.port_ends() {
                 let port = next.entry(end.node).or_insert(1);
                 while end.port.is_none() {
                     if taken.insert((end.node, *port)) {
@@ -197,29 +217,49 @@ impl Builder<'_> {
     }
 
     fn add_link(&mut self, link: PlannedLink) -> Result<(), ScenarioError> {
-        let ends = link.ends.map(|end| NodePort {
+        let place = |end: PlannedEnd| NodePort {
             node: end.node,
             port: PortNo(end.port.expect("each end was given one")),
-        });
-        let added = self.network.add_link(ends[0], ends[1], link.config);
+        };
+        let [first, second] = link.ends;
+        let added = if link.is_spare {
+            let at = place(second);
+            self.network.add_spare_link(first.node, at, link.config)
+        } else {
+            self.network
+                .add_link(place(first), place(second), link.config)
+        };
         let id = added.map_err(|error| {
             let text = format!("link {}: {error}", link.name);
             self.source.error(link.span.clone(), text)
         })?;
         self.names.add_link(&link.name, id);
+        if link.is_spare {
+            self.names.spare.push(id);
+        }
         Ok(())
     }
 
     /// Plans the changes.
     pub(super) fn changes(&mut self) -> Result<(), ScenarioError> {
+        let mut moved = 0;
         for row in &self.file.changes {
             let at = self.source.time("at", row.get_ref().at, &row.span())?;
             let change = row.get_ref();
-            match (&change.link, &change.controller) {
-                (Some(link), None) => self.link_change(at, link, change)?,
-                (None, Some(controller)) => self.connection_change(at, controller, change)?,
+            match (&change.link, &change.controller, &change.host) {
+                (None, None, Some(_)) => {
+                    self.plan_move(at, moved);
+                    moved += 1;
+                }
+                (Some(link), None, None) => {
+                    self.link_change(at, link, self.state_of(row)?)?;
+                }
+                (None, Some(controller), None) => {
+                    let state = self.state_of(row)?;
+                    self.connection_change(at, controller, state, change)?;
+                }
                 _ => {
-                    let text = "change: it needs either link or controller";
+                    let text = "change: it needs one of link, controller and host";
                     return Err(self.source.error(row.span(), text));
                 }
             }
@@ -227,18 +267,32 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// The state that a row sets. Errors: it has none, or what only a move has.
+    fn state_of<'r>(
+        &self,
+        row: &'r Spanned<ChangeRow>,
+    ) -> Result<&'r Spanned<String>, ScenarioError> {
+        let change = row.get_ref();
+        if change.to.is_some() || change.announce.is_some() {
+            let text = "change: only a host has to and announce";
+            return Err(self.source.error(row.span(), text));
+        }
+        let state = change.state.as_ref();
+        state.ok_or_else(|| self.source.error(row.span(), "change: state is missing"))
+    }
+
     fn link_change(
         &mut self,
         at: Time,
         name: &Spanned<String>,
-        row: &ChangeRow,
+        state: &Spanned<String>,
     ) -> Result<(), ScenarioError> {
         let states = [
             ("up", LinkState::Up),
             ("down", LinkState::Down),
             ("silent", LinkState::Silent),
         ];
-        let state = self.named(&row.state, states.into_iter())?;
+        let state = self.named(state, states.into_iter())?;
         let found = self.names.link(name.get_ref());
         let link = found.ok_or_else(|| self.source.about(name, "there is no such link"))?;
         let planned = self.network.plan(at, Change::Link(link, state));
@@ -250,9 +304,10 @@ impl Builder<'_> {
         &mut self,
         at: Time,
         name: &Spanned<String>,
+        state: &Spanned<String>,
         row: &ChangeRow,
     ) -> Result<(), ScenarioError> {
-        let up = self.named(&row.state, [("up", true), ("down", false)].into_iter())?;
+        let up = self.named(state, [("up", true), ("down", false)].into_iter())?;
         let known = self.names.controller(name.get_ref());
         let controller =
             known.ok_or_else(|| self.source.about(name, "there is no such controller"))?;
