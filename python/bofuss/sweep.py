@@ -25,6 +25,7 @@ client of `dask.distributed`, others do.
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import itertools
 import multiprocessing
@@ -129,7 +130,7 @@ def run(
     `Executor` or a client of `dask.distributed`, replaces them, and is not closed. A case that raises an
     exception, or whose process dies, is tried again up to `retries` times; after that its row has `error`.
     `progress` prints cases done and the time left to standard error, or to a file. Ctrl-C ends the sweep
-    with `KeyboardInterrupt`; cases that run are ended with it.
+    with `KeyboardInterrupt`; cases that run are ended with it, and those that wait for an `executor` are cancelled.
     """
     listed = [dict(case) for case in cases]
     if retries < 0:
@@ -149,22 +150,25 @@ class _Pool:
     def __init__(self, workers: int | None, given: Any) -> None:
         self._workers = workers
         if given is not None and hasattr(given, "get_executor"):
-            given = given.get_executor()
+            # Otherwise a case that failed is not run again: its result counts as known.
+            given = given.get_executor(pure=False)
         self._given: Executor | None = given
         self._own: ProcessPoolExecutor | None = None
         self.made = 0
         """How often processes were made."""
 
     def submit(self, work: Work, case: Case) -> Future[Mapping[str, Any]]:
+        # An executor may have arguments of its own, with names that a case may have too.
+        call = functools.partial(work, **case)
         if self._given is not None:
-            return self._given.submit(work, **case)
+            return self._given.submit(call)
         if self._own is None:
             # Not by fork, which copies locks of other threads in a state that nobody ends.
             context = multiprocessing.get_context("spawn")
             self._own = ProcessPoolExecutor(self._workers, mp_context=context)
             self.made += 1
         try:
-            return self._own.submit(work, **case)
+            return self._own.submit(call)
         except BrokenProcessPool:
             self.renew()
             return self.submit(work, case)
@@ -201,13 +205,17 @@ class _Sweep:
 
     def run(self) -> Table:
         waiting = {self._submit(at): at for at in range(len(self.cases))}
-        while waiting:
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                at = waiting.pop(future)
-                if not self._take(at, future):
-                    waiting[self._submit(at)] = at
-            self._show()
+        try:
+            while waiting:
+                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    at = waiting.pop(future)
+                    if not self._take(at, future):
+                        waiting[self._submit(at)] = at
+                self._show()
+        finally:
+            for future in waiting:
+                future.cancel()
         return Table([row for row in self.rows if row is not None])
 
     def _submit(self, at: int) -> Future[Mapping[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import os
 import pathlib
@@ -28,6 +29,33 @@ def flaky(folder: str, number: int, failures: int, dies: bool = False) -> dict[s
             os.kill(os.getpid(), signal.SIGKILL)
         raise RuntimeError(f"try {before + 1}")
     return {"calls": before + 1}
+
+
+def named(workers: int, retries: int) -> dict[str, int]:
+    """Has arguments with names that `Client.submit` of dask has too."""
+    return {"sum": workers + retries}
+
+
+@unittest.skipUnless(importlib.util.find_spec("distributed"), "dask.distributed is not installed")
+class DaskSweeps(unittest.TestCase):
+    def test_a_cluster_runs_cases_again_that_fail_or_whose_process_dies(self) -> None:
+        import logging
+
+        from distributed import Client, LocalCluster
+
+        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None,
+                          silence_logs=logging.CRITICAL) as cluster, Client(cluster) as client, \
+                tempfile.TemporaryDirectory() as folder:
+            cases = [{"folder": folder, "number": one, "failures": one, "dies": one == 1} for one in range(4)]
+            out = io.StringIO()
+            table = sweep.run(flaky, cases, executor=client, retries=2, progress=out)
+            self.assertEqual([row.get("calls") for row in table.rows], [1, 2, 3, None])
+            self.assertEqual([row["error"] for row in table.failed], ["RuntimeError: try 3"])
+            self.assertIn("4 of 4 cases, about 0 s left", out.getvalue())
+            table = sweep.run(named, sweep.grid(workers=[1, 2], retries=[5]), executor=client)
+            self.assertEqual([row["sum"] for row in table.rows], [6, 7])
+            # The client is the caller's, and stays open.
+            self.assertEqual(client.submit(sweep.example, 2, 5).result(), {"power": 32})
 
 
 class Sweeps(unittest.TestCase):
