@@ -13,6 +13,7 @@ use bofuss_oflib::handshake::Handshake;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
 use bofuss_oflib::message::{Empty, Features, FlowMod};
+use bofuss_oflib::text::parse_actions;
 use bofuss_oflib::{
     Action, Catalogue, Codec, FieldMatch, HEADER_BYTES, Instruction, Match, Message, Version,
 };
@@ -171,13 +172,22 @@ fn attempt(version: Version, command: &mut Command, flow: &str) -> Attempt {
     }
 }
 
+/// The action as its text makes it: of the two that text has in one form, the newer one.
+fn as_read(action: &Action) -> Action {
+    if !matches!(action, Action::Experimenter(_)) {
+        return action.clone();
+    }
+    let read = parse_actions(&action.to_string(), &Match::ANY, &bofuss_ext::catalogue());
+    read.unwrap().pop().unwrap()
+}
+
 /// Joins set-fields of the same field: a mask with gaps is several actions of Nicira's. A tag is
 /// always present where its VLAN is set.
 fn joined(list: &[Action]) -> Vec<Action> {
     let mut joined: Vec<Action> = Vec::new();
     for action in list {
         let Action::SetField(SetField(one)) = action else {
-            joined.push(action.clone());
+            joined.push(as_read(action));
             continue;
         };
         let present = if one.field == VLAN_VID {
@@ -202,7 +212,7 @@ fn joined(list: &[Action]) -> Vec<Action> {
 
 /// Returns what the bytes of a flow-mod mean. Errors: OpenFlow does not have it so.
 fn meaning(version: Version, bytes: &[u8]) -> Result<FlowMod, String> {
-    let codec = Codec::new(version, Arc::new(Catalogue::default()));
+    let codec = Codec::new(version, Arc::new(bofuss_ext::catalogue()));
     let decoded = codec.decode(bytes).map_err(|error| error.to_string())?;
     let Message::FlowMod(mut flow) = decoded.1 else {
         return Err(decoded.1.name().to_string());

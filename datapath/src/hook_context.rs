@@ -18,12 +18,24 @@ use crate::{Qos, Time, Trial, Verdict};
 pub enum HookAct {
     /// Apply these actions to the packet.
     Apply(Vec<Action>),
+    /// Apply these actions to a copy of the packet.
+    ApplyToCopy(Vec<Action>),
     /// Apply these actions to another packet.
     Emit(Box<Packet>, Vec<Action>),
     /// Notify the controllers that subscribed.
     Notify(ExtValue),
     /// Add this line to a trace.
     Say(String),
+}
+
+/// A lookup in a table of any number, after which the packet continues where it was.
+#[cfg(feature = "resubmit")]
+#[derive(Clone, Copy, Debug)]
+pub struct Resubmit {
+    /// The table; one that the pipeline does not have is as one without entries.
+    pub table: TableId,
+    /// The ingress port in the lookup, if it is not that of the packet.
+    pub in_port: Option<PortNo>,
 }
 
 /// A note of a hook about a packet before the lookup in a table, for the actions that follow. By
@@ -46,6 +58,9 @@ pub struct HookOutcome {
     pub acts: Vec<HookAct>,
     /// The table to continue with.
     pub goto: Option<TableId>,
+    /// The lookup in another table before the packet continues.
+    #[cfg(feature = "resubmit")]
+    pub resubmit: Option<Resubmit>,
     /// The extension's reason for dropping the packet, if it does.
     pub drop: Option<&'static str>,
     /// True if the hook has taken the packet.
@@ -291,6 +306,20 @@ impl HookContext<'_> {
     /// Applies actions to the packet: outputs, groups, packet-ins, changes of headers.
     pub fn apply(&mut self, actions: Vec<Action>) {
         self.outcome.acts.push(HookAct::Apply(actions));
+    }
+
+    /// Applies actions to a copy of the packet, with its action set, queue and QoS record.
+    pub fn apply_to_copy(&mut self, actions: Vec<Action>) {
+        self.outcome.acts.push(HookAct::ApplyToCopy(actions));
+    }
+
+    /// Looks the packet up in a table of any number, and executes what it hits there and in the
+    /// tables after it; then the packet continues here. A miss is no drop. This happens after the
+    /// acts that the hook asks for. The [effect](crate::HookEffect) of an action that does so is
+    /// unknown.
+    #[cfg(feature = "resubmit")]
+    pub fn resubmit(&mut self, resubmit: Resubmit) {
+        self.outcome.resubmit = Some(resubmit);
     }
 
     /// Applies actions to another packet; an output to TABLE sends it through the tables.

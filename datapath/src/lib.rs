@@ -84,6 +84,8 @@ pub use flow_states::{
 };
 pub use groups::select::flow_hash;
 pub use hook::Hook;
+#[cfg(feature = "resubmit")]
+pub use hook_context::Resubmit;
 pub use hook_context::{HeldPacket, HookContext, LookupNote, NOTE_WORDS};
 pub use hook_effect::{HookEffect, Verdict};
 #[cfg(feature = "replicas")]

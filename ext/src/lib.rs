@@ -66,4 +66,5 @@ extensions! {
     arppath;
     openqflow;
     tcp_shift;
+    nicira;
 }

@@ -215,6 +215,20 @@ impl Action {
     ///
     /// Errors: BAD_ACTION/BAD_LEN if it runs past the window, else the first action's error.
     pub fn decode_list(r: &mut Reader<'_>, bytes: usize) -> Result<Vec<Self>, DecodeError> {
-        r.at("actions").sub(bytes, BadAction::BAD_LEN)?.get()
+        let mut list = r.at("actions").sub(bytes, BadAction::BAD_LEN)?;
+        #[cfg(feature = "v1_0")]
+        if list.version() == crate::Version::V1_0 {
+            return crate::v1_0::action::read_list(&mut list, None);
+        }
+        list.get()
+    }
+
+    /// Appends a list.
+    pub fn encode_list(list: &Vec<Self>, w: &mut Writer<'_>) {
+        #[cfg(feature = "v1_0")]
+        if w.version() == crate::Version::V1_0 {
+            return crate::v1_0::action::write_list(list, None, w);
+        }
+        w.put(list);
     }
 }

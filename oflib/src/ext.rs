@@ -11,6 +11,7 @@ use core::any::{Any, TypeId};
 use core::fmt::{self, Debug};
 use core::hash::{Hash, Hasher};
 
+use crate::action::Action;
 use crate::catalogue::Catalogue;
 use crate::error::{BadAction, DecodeError};
 use crate::message::Message;
@@ -47,6 +48,12 @@ pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync +
         0
     }
 
+    /// The actions in it that are applied to the packet itself or to a copy of it: a switch checks
+    /// them as those around it.
+    fn actions(&self) -> &[Action] {
+        &[]
+    }
+
     /// The same, as a connection gets it that the extension has given this form: where dialects
     /// differ in what is sent, and the connection is known to speak one. `None`: as it is.
     fn in_form(&self, _form: u8) -> Option<Self> {
@@ -71,6 +78,7 @@ pub(crate) trait AnyBody: Any + Debug + Send + Sync {
     fn in_messages(&self, version: Version) -> Option<Vec<Message>>;
     fn join(&mut self, part: &dyn AnyBody) -> bool;
     fn action_set_key(&self) -> u64;
+    fn actions(&self) -> &[Action];
     fn hash(&self, state: &mut dyn Hasher);
 }
 
@@ -103,6 +111,9 @@ impl<T: TypedBody> AnyBody for T {
     }
     fn action_set_key(&self) -> u64 {
         TypedBody::action_set_key(self)
+    }
+    fn actions(&self) -> &[Action] {
+        TypedBody::actions(self)
     }
     fn hash(&self, mut state: &mut dyn Hasher) {
         Hash::hash(self, &mut state);
@@ -220,6 +231,11 @@ impl ExtValue {
         self.body.as_ref().map_or(0, |body| body.action_set_key())
     }
 
+    /// The actions in it that are applied to the packet or to a copy of it.
+    pub fn actions(&self) -> &[Action] {
+        self.body.as_ref().map_or(&[], |body| body.actions())
+    }
+
     /// The same, as a connection with this form gets it.
     #[must_use]
     pub fn in_form(&self, form: u8) -> Self {
@@ -268,16 +284,20 @@ impl ExtValue {
         let at_experimenter = r.at("experimenter").clone();
         let experimenter = r.get::<u32>()?;
         let catalogue = &r.codec.catalogue;
-        if rows_of(catalogue, kind, experimenter).next().is_none() {
+        let Some(first) = rows_of(catalogue, kind, experimenter).next() else {
             return Err(at_experimenter.err(bad_experimenter));
-        }
-        let ty = r.at("exp_type").clone().get::<u32>()?;
+        };
+        let at_type = r.at("exp_type").clone();
+        let ty = if first.short_type {
+            r.clone().get::<u16>()?.into()
+        } else {
+            r.clone().get::<u32>()?
+        };
         let Some(row) = rows_of(catalogue, kind, experimenter).find(|row| row.ty == ty) else {
             let own = rows_of(catalogue, kind, experimenter).find_map(|row| row.errors);
             return Err(r.err(own.map_or(bad_type, |errors| errors.bad_type)));
         };
-        let at_type = r.clone();
-        r.take(4)?;
+        r.take(if row.short_type { 2 } else { 4 })?;
         let short = match row.errors {
             Some(errors) => errors.bad_length,
             None => r.short,
@@ -313,7 +333,12 @@ impl ExtValue {
 
     /// Appends experimenter, type, and arguments and data or the body.
     pub fn encode(&self, w: &mut Writer<'_>) {
-        w.put(&self.row.experimenter).put(&self.row.ty);
+        w.put(&self.row.experimenter);
+        if self.row.short_type {
+            w.put(&(self.row.ty as u16));
+        } else {
+            w.put(&self.row.ty);
+        }
         for (arg, value) in self.row.args.iter().zip(&self.args) {
             w.raw(&value.to_be_bytes()[8 - usize::from(arg.bytes)..]);
         }
@@ -344,8 +369,11 @@ fn rows_of(
 }
 
 impl fmt::Display for ExtValue {
-    /// `name(arg=1,arg=2)`, data in hexadecimal.
+    /// `name(arg=1,arg=2)`, data in hexadecimal. With a short type: as the body writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (true, Some(body)) = (self.row.short_type, &self.body) {
+            return body.text(f);
+        }
         write!(f, "{}(", self.row.name)?;
         let mut comma = "";
         for (arg, value) in self.row.args.iter().zip(&self.args) {

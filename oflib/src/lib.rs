@@ -63,6 +63,8 @@ pub use framing::Framer;
 pub use instruction::Instruction;
 pub use matching::{FieldMatch, Match};
 pub use message::Message;
+#[cfg(feature = "nicira")]
+pub use nicira::actions::NICIRA;
 pub use parse_error::ParseError;
 pub use types::{Mac, PortNo};
 pub use version::Version;

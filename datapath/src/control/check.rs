@@ -20,6 +20,7 @@ const PBB_TYPES: &[u16] = &[0x88e7];
 
 /// The facts that are known of packets that reach an action: the entry's match, updated by the
 /// preceding actions.
+#[derive(Clone)]
 struct KnownFields<'a>(Option<Cow<'a, Match>>);
 
 /// The match on `first` and on those of `others` whose prerequisites are met by `first` or by one
@@ -210,7 +211,10 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
                     known.set(VLAN_VID, VID_PRESENT.into());
                 }
                 Action::PopPbb => known = KnownFields(None),
-                Action::Experimenter(value) => self.hooks.check(value, table)?,
+                Action::Experimenter(value) => {
+                    self.hooks.check(value, table)?;
+                    self.list(table, known.clone(), false, value.actions())?;
+                }
                 // Any other action is valid in every entry, so a new one needs no arm here.
                 _ => {}
             }

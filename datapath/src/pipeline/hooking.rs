@@ -245,6 +245,10 @@ impl HookReply {
             let acts = core::mem::take(&mut outcome.acts);
             outcome.changed |= do_all_for_hook(cx, hook, walk, acts)?;
         }
+        #[cfg(feature = "resubmit")]
+        if let Some(resubmit) = outcome.resubmit {
+            outcome.changed |= resubmit.carry_out(cx, walk)?;
+        }
         if self.verdict == Verdict::Drop || outcome.drop.is_some() {
             count_hook_drop(cx, hook, outcome.drop);
             return Err(DropReason::Hook);
@@ -308,6 +312,7 @@ fn do_for_hook<S: Sink, E: EngineNotes>(
         HookAct::Apply(actions) => {
             return actions.iter().try_for_each(|one| cx.apply(walk, one));
         }
+        HookAct::ApplyToCopy(actions) => apply_to_copy(cx, walk, &actions),
         HookAct::Emit(packet, actions) => emit(cx, *packet, &actions),
         HookAct::Notify(value) if !S::DRY => cx.sink.notify(&value),
         HookAct::Notify(value) => {
@@ -321,6 +326,32 @@ fn do_for_hook<S: Sink, E: EngineNotes>(
         }
     }
     Ok(())
+}
+
+/// Applies actions to a copy of a packet.
+fn apply_to_copy<S: Sink, E: EngineNotes>(
+    cx: &mut Context<'_, S, E>,
+    walk: &mut Walk<'_, E>,
+    actions: &[Action],
+) {
+    walk.output.sent = true;
+    let Some(mut packet) = walk.packet.try_clone() else {
+        return cx.drop(DropReason::NoBuffer);
+    };
+    cx.lane.work.count(&packet.frame);
+    let mut copy = Walk {
+        table: walk.table,
+        set: walk.set.clone(),
+        class: walk.class,
+        stage: walk.stage,
+        cause: walk.cause,
+        limits: walk.limits,
+        hook: walk.hook,
+        ..Walk::from(&mut packet)
+    };
+    let result = actions.iter().try_for_each(|a| cx.apply(&mut copy, a));
+    walk.limits = copy.limits;
+    cx.end_copy(&mut copy, result);
 }
 
 /// Applies actions to a packet that a hook emits.

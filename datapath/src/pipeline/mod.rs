@@ -14,6 +14,8 @@ pub(crate) mod metering;
 mod normal;
 mod output;
 pub(crate) mod queueing;
+#[cfg(feature = "resubmit")]
+mod resubmit;
 pub(crate) mod super_frames;
 pub(crate) mod tracing;
 pub(crate) mod walk;

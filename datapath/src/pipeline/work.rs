@@ -32,6 +32,8 @@ pub struct Work {
     pub(crate) searches: usize,
     /// The levels of nested calls of hooks now.
     nesting: u8,
+    #[cfg(feature = "resubmit")]
+    resubmits: Resubmits,
     /// The levels of nested passes through the egress tables now.
     egress_rounds: u8,
     /// True if a trial run met a hook that has to see each packet of the wire.
@@ -53,6 +55,10 @@ impl Work {
     /// Begins to count the work of a frame.
     pub fn begin_frame(&mut self) {
         self.frame_end = self.done + WORK_PER_FRAME;
+        #[cfg(feature = "resubmit")]
+        {
+            self.resubmits.done = 0;
+        }
     }
 
     /// Returns true if the turn is over.
@@ -98,5 +104,45 @@ impl Work {
     /// Counts a copy of a frame of `bytes` bytes that is so many packets on a wire.
     pub fn count_packets(&mut self, packets: u64, bytes: u64) {
         self.done += packets.max(bytes / BYTES_PER_PACKET);
+    }
+}
+
+/// The resubmits of a frame.
+#[cfg(feature = "resubmit")]
+#[derive(Debug, Default)]
+struct Resubmits {
+    /// How many are within each other now.
+    depth: u16,
+    done: u16,
+}
+
+#[cfg(feature = "resubmit")]
+impl Resubmits {
+    /// The most within each other. Open vSwitch has this limit for those to the same table or to
+    /// one before it; here it is for all, because each takes its part of the stack.
+    const MAX_DEPTH: u16 = 64;
+    /// The most of one packet. Source: Open vSwitch.
+    const MAX_PER_PACKET: u16 = 4096;
+}
+
+#[cfg(feature = "resubmit")]
+impl Work {
+    /// Begins a resubmit, which counts as work of the turn. Returns false if it is nested too
+    /// deeply, or one too many.
+    pub(super) fn begin_resubmit(&mut self) -> bool {
+        let resubmits = &mut self.resubmits;
+        if resubmits.depth >= Resubmits::MAX_DEPTH || resubmits.done >= Resubmits::MAX_PER_PACKET {
+            return false;
+        }
+        resubmits.depth += 1;
+        resubmits.done += 1;
+        self.done += 1;
+        self.frame_end += 1;
+        true
+    }
+
+    /// Ends what [`Work::begin_resubmit`] allowed.
+    pub(super) fn end_resubmit(&mut self) {
+        self.resubmits.depth -= 1;
     }
 }

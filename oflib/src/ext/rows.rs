@@ -128,6 +128,8 @@ pub struct ExtRow {
     pub error_names: &'static [ErrorRow],
     /// True if it, as an instruction, is executed before all of the specification's.
     pub runs_first: bool,
+    /// True if its type has 16 bits on the wire, as all types of its experimenter.
+    pub short_type: bool,
 }
 
 /// Rows are equal if they are of one form: what the wire says of it, and its name.
@@ -156,6 +158,7 @@ impl ExtRow {
             errors: None,
             error_names: &[],
             runs_first: false,
+            short_type: false,
         }
     }
 
@@ -231,6 +234,15 @@ impl ExtRow {
     pub const fn that_runs_first(self) -> Self {
         Self {
             runs_first: true,
+            ..self
+        }
+    }
+
+    /// The same with a type of 16 bits, as all rows of its experimenter, and a body that writes the
+    /// whole text, with its name: `note:00` or `clone(output:2)`.
+    pub const fn with_short_type(self) -> Self {
+        Self {
+            short_type: true,
             ..self
         }
     }

@@ -16,7 +16,7 @@ use crate::v1_3::matching::{check_tag, decode_set_field, encode_oxm};
 use crate::wire::{Reader, Writer};
 
 /// Nicira, the experimenter of Open vSwitch's actions.
-pub(super) const NICIRA: u32 = 0x2320;
+pub const NICIRA: u32 = 0x2320;
 /// The type of the action that copies bits of fields.
 const REG_MOVE: u16 = 6;
 /// The type of the action that sets bits of a field which follow each other: their lowest and, in

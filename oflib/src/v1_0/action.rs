@@ -90,7 +90,7 @@ fn meets_need(fields: Option<&Match>, field: &Field) -> bool {
 ///
 /// Errors: BAD_ACTION with BAD_TYPE, BAD_LEN, BAD_ARGUMENT, BAD_OUT_PORT, BAD_EXPERIMENTER or
 /// BAD_EXP_TYPE.
-pub(super) fn read_list(
+pub(crate) fn read_list(
     r: &mut Reader<'_>,
     fields: Option<&Match>,
 ) -> Result<Vec<Action>, DecodeError> {
@@ -207,7 +207,7 @@ impl Setter {
 
 /// Appends actions; `fields` is the match of their entry, if they have one. What cannot be said: an
 /// action that 1.0 does not have, or not so.
-pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Writer<'_>) {
+pub(crate) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Writer<'_>) {
     if let Err(what) = try_list(actions, fields, w) {
         w.unsupported(what);
     }

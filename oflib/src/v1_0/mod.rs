@@ -3,7 +3,7 @@
 //! Nothing outside of this folder knows how 1.0 looks. What the model can say and 1.0 cannot is an
 //! error with a name when it is written, or, in a list, left out. Spec: OpenFlow 1.0.2.
 
-mod action;
+pub(crate) mod action;
 mod error;
 mod flow;
 mod matching;
