@@ -1,15 +1,14 @@
 //! Finds the specification's section about a message, and the tests that cite a section or use a
 //! name.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::source::is_word;
-use crate::tree;
+use crate::tree::{self, read};
 
-/// The citations of the pages: the lists of `xtask/evidence.toml`, which says what each has.
+/// The citations of the pages: the lists of `reference/evidence.toml`, which says what each has.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cited {
@@ -35,17 +34,18 @@ pub(crate) fn section(name: &str) -> &'static str {
 pub(crate) struct Tests(Vec<(PathBuf, String)>);
 
 impl Tests {
-    /// Reads the tests under `root`. Vectors come first, because they change least.
+    /// Reads the tests of the tree. Vectors come first, because they change least.
     ///
     /// Errors: a file that cannot be read.
-    pub(crate) fn read(root: &Path) -> Result<Self, String> {
+    pub(crate) fn read() -> Result<Self, String> {
         let mut files = Vec::new();
-        for place in tree::files(root)? {
-            let data = place.starts_with("testdata") && tree::is(&place, "txt");
-            if !data && !tree::is(&place, "rs") {
+        for place in tree::files()? {
+            let is = |kind: &str| place.extension().is_some_and(|found| found == kind);
+            let data = place.starts_with("testdata") && is("txt");
+            if !data && !is("rs") {
                 continue;
             }
-            let text = tree::read(&root.join(&place))?;
+            let text = read(&place)?;
             let mut parts = place.components().map(|part| part.as_os_str());
             if data || parts.any(|part| part == "tests" || part == "tests.rs") {
                 files.push((place, text));
@@ -122,6 +122,10 @@ fn names(text: &str, section: &str) -> bool {
         let inside = is_digit(next) || next == Some('.') && is_digit(then);
         !inside && !is_digit(before) && before != Some('.')
     })
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 fn is_digit(c: Option<char>) -> bool {
