@@ -11,10 +11,9 @@ use bofuss_oflib::field::{Field, Header};
 use crate::checksum::{crc32c, fold, sum, update, update_partial};
 use crate::configured::first_place;
 use crate::edit::EditError;
-use crate::header::{CHECKSUMS, Cover, cover, is_vlan_tag, protocol};
-use crate::parse::{ABSENT, Flaw, Fragment, Layout, survey};
-use crate::rewrite::TagChange;
-use crate::rows::{fields_of, put_bits};
+use crate::header::{CHECKSUMS, Cover, cover, protocol};
+use crate::parse::{Flaw, Fragment, Layout};
+use crate::rows::put_bits;
 
 /// The offset of the first VLAN tag, or of the Ethernet type, in a frame.
 pub(crate) const TYPE_AT: usize = 12;
@@ -27,8 +26,6 @@ pub(crate) const IPV4_ADDRESSES: Range<usize> = 12..20;
 /// Offsets of source and destination in an IPv6 header.
 pub(crate) const IPV6_SOURCE: Range<usize> = 8..24;
 pub(crate) const IPV6_DESTINATION: Range<usize> = 24..40;
-/// The longest packet whose headers certainly have offsets after a tag, too.
-const MAX_MOVED: usize = 1 << 15;
 /// The bits of PCP and VID in a VLAN tag, after its type.
 const PCP_AND_VID: u16 = 0xefff;
 
@@ -125,36 +122,33 @@ impl Layout {
         let row = CHECKSUMS.iter().find(|row| row.0 == transport)?;
         Some((self.payload + row.1, row.2))
     }
+}
 
-    /// Finds the headers of a frame again into which a VLAN tag was pushed. In front of a sound
-    /// frame without tags that moves the others and changes nothing else.
-    pub fn follow_push(&mut self, bytes: &[u8]) {
-        let is_plain = self.vlan_tags == 0
-            && self.flaw == Flaw::None
-            && self.end < MAX_MOVED
-            && self.added.is_none()
-            && self.additions.placed.is_empty()
-            && self.offset(Header::EthType).is_some()
-            && bytes.len() >= TYPE_AT + TAG_BYTES
-            && is_vlan_tag(u16::from_be_bytes([bytes[TYPE_AT], bytes[TYPE_AT + 1]]));
-        if !is_plain {
-            survey(bytes, self);
-            return;
+/// A change of the PCP, DEI and VID of a VLAN tag, in the tag's bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TagChange {
+    pub(crate) stays: u16,
+    pub(crate) set: u16,
+}
+
+impl TagChange {
+    /// None of the bits.
+    pub const NONE: Self = Self {
+        stays: u16::MAX,
+        set: 0,
+    };
+
+    /// This change and then `next`.
+    pub fn then(self, next: Self) -> Self {
+        Self {
+            stays: self.stays & next.stays,
+            set: next.of(self.set),
         }
-        for offset in &mut self.offsets {
-            let moves = *offset >= TYPE_AT as u16 && *offset != ABSENT;
-            *offset += if moves { TAG_BYTES as u16 } else { 0 };
-        }
-        self.offsets[Header::Vlan as usize] = TYPE_AT as u16;
-        self.fields
-            .insert(const { fields_of(Header::Vlan as usize) });
-        self.vlan_tags = 1;
-        self.end += TAG_BYTES;
-        for place in [&mut self.payload, &mut self.fragment_header] {
-            if *place > 0 {
-                *place += TAG_BYTES;
-            }
-        }
+    }
+
+    /// These bits after the change.
+    fn of(self, bits: u16) -> u16 {
+        bits & self.stays | self.set
     }
 }
 
@@ -164,7 +158,7 @@ pub struct Headers<'a> {
     /// The bytes, and what remains to be done to them.
     pub frame: &'a mut Frame,
     /// The places of the headers. They are out of date after a tag was pushed or popped;
-    /// then call [`Layout::follow_push`] or [`crate::survey`].
+    /// then call [`crate::survey`].
     pub layout: &'a Layout,
 }
 

@@ -25,16 +25,18 @@ mod packet;
 pub mod packet_type;
 pub mod parse;
 pub mod reassemble;
+#[cfg(feature = "prepared")]
 mod rewrite;
 mod rows;
 mod shares;
 
 pub use common_layouts::COMMON_LAYOUTS;
 pub use edit::EditError;
-pub use headers::Headers;
+pub use headers::{Headers, TagChange};
 pub use key::{Key, ReadLog};
 pub use key_match::{KeyMask, KeyMatch, Words};
 pub use packet::{Packet, arrival};
 pub use parse::{Flaw, Fragment, Layout, parse, parse_deep, survey};
-pub use rewrite::{Rewrite, TagChange};
+#[cfg(feature = "prepared")]
+pub use rewrite::Rewrite;
 pub use shares::{Shares, may_use};

@@ -1,5 +1,5 @@
-//! A set-field that is made ready for any frame: the words of eight bytes that it writes, and which
-//! checksums count them.
+//! Edits that a flow cache makes ready for the frames of a flow: a set-field as the words of eight
+//! bytes that it writes and which checksums count them, and a layout that follows a pushed tag.
 
 use alloc::vec::Vec;
 
@@ -9,12 +9,16 @@ use bofuss_oflib::field::{At, Header};
 
 use crate::checksum::fold;
 use crate::edit::EditError;
-use crate::header::{Cover, cover};
+use crate::header::{Cover, cover, is_vlan_tag};
 use crate::headers::{
-    Headers, IPV4_ADDRESSES, IPV4_CHECKSUM, IPV6_DESTINATION, IPV6_SOURCE, TAG_BYTES,
+    Headers, IPV4_ADDRESSES, IPV4_CHECKSUM, IPV6_DESTINATION, IPV6_SOURCE, TAG_BYTES, TYPE_AT,
+    TagChange,
 };
-use crate::rows::ones;
+use crate::parse::{ABSENT, Flaw, Layout, survey};
+use crate::rows::{fields_of, ones};
 
+/// The longest packet whose headers certainly have offsets after a tag, too.
+const MAX_MOVED: usize = 1 << 15;
 /// Words of the longest field, an IPv6 address.
 const MAX_WORDS: usize = 2;
 /// Bytes of a word.
@@ -116,34 +120,6 @@ impl Rewrite {
     }
 }
 
-/// A change of the PCP, DEI and VID of a VLAN tag, in the tag's bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TagChange {
-    stays: u16,
-    set: u16,
-}
-
-impl TagChange {
-    /// None of the bits.
-    pub const NONE: Self = Self {
-        stays: u16::MAX,
-        set: 0,
-    };
-
-    /// This change and then `next`.
-    pub fn then(self, next: Self) -> Self {
-        Self {
-            stays: self.stays & next.stays,
-            set: next.of(self.set),
-        }
-    }
-
-    /// These bits after the change.
-    pub(crate) fn of(self, bits: u16) -> u16 {
-        bits & self.stays | self.set
-    }
-}
-
 impl WordChange {
     /// The word, in a frame whose header begins at `start`.
     #[inline(always)]
@@ -218,6 +194,39 @@ impl HeaderWords {
 #[inline(always)]
 fn halves(word: u64) -> u64 {
     (word >> 32) + u64::from(word as u32)
+}
+
+impl Layout {
+    /// Finds the headers of a frame again into which a VLAN tag was pushed. In front of a sound
+    /// frame without tags that moves the others and changes nothing else.
+    pub fn follow_push(&mut self, bytes: &[u8]) {
+        let is_plain = self.vlan_tags == 0
+            && self.flaw == Flaw::None
+            && self.end < MAX_MOVED
+            && self.added.is_none()
+            && self.additions.placed.is_empty()
+            && self.offset(Header::EthType).is_some()
+            && bytes.len() >= TYPE_AT + TAG_BYTES
+            && is_vlan_tag(u16::from_be_bytes([bytes[TYPE_AT], bytes[TYPE_AT + 1]]));
+        if !is_plain {
+            survey(bytes, self);
+            return;
+        }
+        for offset in &mut self.offsets {
+            let moves = *offset >= TYPE_AT as u16 && *offset != ABSENT;
+            *offset += if moves { TAG_BYTES as u16 } else { 0 };
+        }
+        self.offsets[Header::Vlan as usize] = TYPE_AT as u16;
+        self.fields
+            .insert(const { fields_of(Header::Vlan as usize) });
+        self.vlan_tags = 1;
+        self.end += TAG_BYTES;
+        for place in [&mut self.payload, &mut self.fragment_header] {
+            if *place > 0 {
+                *place += TAG_BYTES;
+            }
+        }
+    }
 }
 
 impl Headers<'_> {
