@@ -4,16 +4,22 @@
 
 mod plain;
 
-use bofuss_p4::{Does, Entry, Int, Match, Named, Program, Replica, Sent, Sink, Switch};
+use bofuss_p4::{
+    Does, Entry, Int, Match, MeterConfig, Named, Program, Replica, Sent, Session, Sink, Switch,
+};
 use num_bigint::BigInt;
+use plain::copies;
+use plain::externs::{METERS, Meter};
 use plain::interpreter::Interpreter;
 use plain::programs::{Generated, NewEntry, Wanted, generate, packet};
 use plain::random::Random;
 
-const PROGRAMS: u64 = 200;
+const PROGRAMS: u64 = 120;
 const PACKETS: usize = 12;
-/// The copies of multicast group 1: their ports and instances.
-const GROUP: [(u32, u32); 2] = [(1, 0), (2, 7)];
+/// The port and the instance of a copy.
+type PortCopy = (u32, u32);
+/// The copies of multicast group 1.
+const GROUP: [PortCopy; 2] = [(1, 0), (2, 7)];
 
 fn from_environment(name: &str, default: u64) -> u64 {
     let given = std::env::var(name).ok();
@@ -76,6 +82,54 @@ fn told(switch: &Switch, port: u32, frame: &[u8]) -> String {
     told.0
 }
 
+/// The copies of clone sessions 1 and 2, and the bytes that these keep. Session 3 is not there.
+const SESSIONS: [(&[PortCopy], Option<u32>); 2] =
+    [(&[(1, 0)], None), (&[(3, 5), (2, 9)], Some(24))];
+/// The rates and bursts of the first meters.
+const METER_RATES: [[u64; 4]; 2] = [[1, 1, 2, 3], [0, 2, 1, 2]];
+
+fn replicas(copies: &[PortCopy]) -> Vec<Replica> {
+    let replica = |(port, instance): &PortCopy| Replica {
+        port: *port,
+        instance: *instance as u16,
+    };
+    copies.iter().map(replica).collect()
+}
+
+/// Gives both the same groups, sessions and meters.
+fn configure(switch: &mut Switch, oracle: &mut Interpreter<'_>) {
+    let set = switch.set_multicast_group(1, replicas(&GROUP));
+    set.expect("it fits");
+    oracle.group = GROUP.into();
+    oracle.sessions = vec![copies::Session::default()];
+    for (id, (copies, truncate)) in (1..).zip(SESSIONS) {
+        let replicas = replicas(copies);
+        let set = switch.set_clone_session(id, Some(Session { replicas, truncate }));
+        set.expect("it fits");
+        oracle.sessions.push(copies::Session {
+            copies: copies.to_vec(),
+            truncate: truncate.map(|bytes| bytes as usize),
+        });
+    }
+    oracle.meters = vec![None; METERS];
+    for (index, rates) in METER_RATES.into_iter().enumerate() {
+        let [committed_rate, committed_burst, peak_rate, peak_burst] = rates;
+        let config = MeterConfig {
+            committed_rate,
+            committed_burst,
+            peak_rate,
+            peak_burst,
+        };
+        let set = switch.set_meter(0, index, Some(config), 0);
+        set.expect("it is there");
+        oracle.meters[index] = Some(Meter {
+            committed: (committed_rate, committed_burst, committed_burst * 1_000_000),
+            peak: (peak_rate, peak_burst, peak_burst * 1_000_000),
+            filled: 0,
+        });
+    }
+}
+
 /// What became of the packets of all programs.
 #[derive(Debug, Default)]
 struct Seen {
@@ -84,6 +138,11 @@ struct Seen {
     sent: usize,
     dropped: usize,
     copied: usize,
+    clones: usize,
+    again: usize,
+    colored: usize,
+    wrong: usize,
+    right: usize,
 }
 
 /// Makes a program of a seed, and sends it packets.
@@ -97,26 +156,20 @@ fn play(seed: u64, seen: &mut Seen) {
         .into_iter()
         .filter(|entry| insert(&mut switch, entry))
         .collect();
-    let replicas = GROUP.map(|(port, instance)| Replica {
-        port,
-        instance: instance as u16,
-    });
-    switch
-        .replication_mut()
-        .set_group(1, replicas.into())
-        .expect("it fits");
     let mut oracle = Interpreter::new(&document, &entries);
-    oracle.group = GROUP.into();
+    configure(&mut switch, &mut oracle);
+    let mut now = 0;
     for number in 0..PACKETS {
         let frame = packet(&mut random);
         let port = random.below(4) as u32;
+        now += random.pick(&[0, 300_000, 1_000_000]);
         let mut sent: Vec<Sent> = Vec::new();
-        switch.receive(port, &frame, 0, &mut sent);
+        switch.receive(port, &frame, now, &mut sent);
         let sent: Vec<(u32, Vec<u8>)> = sent
             .into_iter()
             .map(|sent| (sent.port, sent.frame))
             .collect();
-        let wanted = oracle.receive(port, &frame);
+        let wanted = oracle.receive(port, &frame, now);
         assert_eq!(
             sent,
             wanted,
@@ -132,6 +185,11 @@ fn play(seed: u64, seen: &mut Seen) {
     }
     seen.hits += oracle.hits;
     seen.misses += oracle.misses;
+    seen.clones += oracle.clones;
+    seen.again += oracle.again;
+    seen.colored += oracle.colored;
+    seen.wrong += oracle.wrong;
+    seen.right += oracle.right;
 }
 
 #[test]
@@ -147,5 +205,8 @@ fn random_programs_do_what_a_plain_interpreter_does() {
         assert!(seen.hits > many && seen.misses > many, "{seen:?}");
         assert!(seen.sent > many && seen.dropped > many / 2, "{seen:?}");
         assert!(seen.copied > many / 4, "{seen:?}");
+        assert!(seen.clones > many && seen.again > many, "{seen:?}");
+        assert!(seen.wrong > many && seen.right > many, "{seen:?}");
+        assert!(seen.colored > many / 4, "{seen:?}");
     }
 }

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::sink::Sink;
 use super::walk::{Packet, Walk};
 use crate::bits::Writer;
+use crate::int::Int;
 use crate::program::{Input, Program};
 
 /// Bytes of room for what headers may have more than expected.
@@ -86,10 +87,12 @@ impl<S: Sink> Walk<'_, S> {
             .iter()
             .filter(|checksum| checksum.verify)
         {
-            let valid = self.packet.phv.valid[self.program.fields[checksum.target].header];
+            let row = &self.program.fields[checksum.target];
+            let valid = self.packet.phv.valid[row.header];
             if valid && self.applies(checksum) {
                 let computed = self.calculate(checksum.calculation);
-                wrong |= computed != self.packet.phv.low(self.program, checksum.target);
+                let value = self.packet.phv.get(self.program, checksum.target);
+                wrong |= value.wrapped(row.width) != Int::from(computed);
             }
         }
         wrong

@@ -160,6 +160,32 @@ impl<'a> Interpreter<'a> {
                     *cell = wrapped(&written, width.expect("a number") as u32);
                 }
             }
+            "modify_field_with_hash_based_offset" => {
+                let hash = BigInt::from(self.calculate(packet, &name(2)));
+                let result = hash % value(packet, 3) + value(packet, 1);
+                let names = &parameters[0]["value"];
+                self.set(packet, text(&names[0]), text(&names[1]), &result);
+            }
+            "execute_meter" => {
+                let (index, now) = (small(&value(packet, 1)), self.now);
+                if let Some(meter) = self.meters.get_mut(index) {
+                    let color = meter.as_mut().map_or(0, |meter| meter.color(now));
+                    self.colored += usize::from(color > 0);
+                    let names = &parameters[2]["value"];
+                    self.set(
+                        packet,
+                        text(&names[0]),
+                        text(&names[1]),
+                        &BigInt::from(color),
+                    );
+                }
+            }
+            "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => {
+                packet.clone = Some((small(&value(packet, 0)), small(&value(packet, 1))));
+            }
+            "resubmit" => packet.resubmit = small(&value(packet, 0)),
+            "recirculate" => packet.recirculate = small(&value(packet, 0)),
+            "truncate" => packet.truncate = Some(small(&value(packet, 0))),
             "exit" => packet.exit = true,
             "mark_to_drop" => {
                 self.set_standard(packet, "egress_spec", DROP);

@@ -1,18 +1,18 @@
 //! A switch that interprets the JSON of a program as it stands, slow and obvious: names, lists and
 //! numbers of any size. It knows what `programs` makes, and no more.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use num_bigint::{BigInt, Sign};
 use serde_json::Value;
 
+use super::copies::Session;
 use super::expressions::{hex, plain, signed, wrapped};
+use super::externs::Meter;
 use super::programs::NewEntry;
 
-const STANDARD: &str = "standard_metadata";
+pub const STANDARD: &str = "standard_metadata";
 pub const DROP: u32 = 511;
-/// Of `instance_type`: a copy for a multicast group.
-const REPLICATION: u32 = 5;
 /// The errors of the parser.
 const TOO_SHORT: u32 = 1;
 const OUT_OF_BOUNDS: u32 = 3;
@@ -26,6 +26,12 @@ pub struct Interpreter<'a> {
     pub entries: &'a [NewEntry],
     /// The copies of multicast group 1: their ports and instances.
     pub group: Vec<(u32, u32)>,
+    /// The clone sessions, of which the first is none.
+    pub sessions: Vec<Session>,
+    /// The cells of the meter; `None` are without rates.
+    pub meters: Vec<Option<Meter>>,
+    /// In microseconds.
+    pub now: u64,
     /// The fields of each header.
     pub fields: BTreeMap<String, Vec<Field>>,
     /// The headers of each stack.
@@ -34,6 +40,13 @@ pub struct Interpreter<'a> {
     /// How often a table was hit and missed, so that a test can say that both happen.
     pub hits: usize,
     pub misses: usize,
+    /// The same of clones, of packets that begin again, of meters that are not green, and of
+    /// checksums that are wrong and right.
+    pub clones: usize,
+    pub again: usize,
+    pub colored: usize,
+    pub wrong: usize,
+    pub right: usize,
 }
 
 /// A packet with its headers.
@@ -42,9 +55,17 @@ pub struct Packet {
     pub values: BTreeMap<(String, String), BigInt>,
     pub valid: BTreeMap<String, bool>,
     pub filled: BTreeMap<String, usize>,
+    /// As it arrived.
+    pub frame: Vec<u8>,
     /// What the parser has not taken.
-    rest: Vec<u8>,
+    pub rest: Vec<u8>,
     pub exit: bool,
+    /// The session and the list of fields of the last clone that was asked for.
+    pub clone: Option<(usize, usize)>,
+    /// Lists of fields, 0 if it was not asked for.
+    pub resubmit: usize,
+    pub recirculate: usize,
+    pub truncate: Option<usize>,
 }
 
 pub fn text(value: &Value) -> &str {
@@ -96,60 +117,34 @@ impl<'a> Interpreter<'a> {
             program,
             entries,
             group: Vec::new(),
+            sessions: Vec::new(),
+            meters: Vec::new(),
+            now: 0,
             fields,
             stacks,
             register: vec![BigInt::from(0); cells.expect("a number") as usize],
             hits: 0,
             misses: 0,
+            clones: 0,
+            again: 0,
+            colored: 0,
+            wrong: 0,
+            right: 0,
         }
     }
 
-    /// What leaves for a packet: ports and frames.
-    pub fn receive(&mut self, port: u32, frame: &[u8]) -> Vec<(u32, Vec<u8>)> {
-        let mut packet = self.new_packet(frame);
-        self.set_standard(&mut packet, "ingress_port", port);
-        self.set_standard(&mut packet, "packet_length", frame.len() as u32);
-        let error = self.parse(&mut packet).err().unwrap_or(0);
-        self.set_standard(&mut packet, "parser_error", error);
-        self.control(&mut packet, "ingress");
-        let mut copies = VecDeque::new();
-        match self.standard(&packet, "mcast_grp") {
-            0 if self.standard(&packet, "egress_spec") == DROP => {}
-            0 => {
-                let port = self.standard(&packet, "egress_spec");
-                self.set_standard(&mut packet, "instance_type", 0);
-                copies.push_back((port, packet));
-            }
-            1 => {
-                self.set_standard(&mut packet, "instance_type", REPLICATION);
-                for (port, instance) in &self.group {
-                    let mut copy = packet.clone();
-                    self.set_standard(&mut copy, "egress_rid", *instance);
-                    copies.push_back((*port, copy));
-                }
-            }
-            // A group that is not there.
-            _ => {}
-        }
-        let mut sent = Vec::new();
-        for (port, mut packet) in copies {
-            self.set_standard(&mut packet, "egress_port", port);
-            self.set_standard(&mut packet, "egress_spec", 0);
-            self.control(&mut packet, "egress");
-            if self.standard(&packet, "egress_spec") != DROP {
-                sent.push((port, self.deparse(&packet)));
-            }
-        }
-        sent
-    }
-
-    fn new_packet(&self, frame: &[u8]) -> Packet {
+    pub fn new_packet(&self, frame: &[u8]) -> Packet {
         let mut packet = Packet {
             values: BTreeMap::new(),
             valid: BTreeMap::new(),
             filled: BTreeMap::new(),
+            frame: frame.to_vec(),
             rest: frame.to_vec(),
             exit: false,
+            clone: None,
+            resubmit: 0,
+            recirculate: 0,
+            truncate: None,
         };
         for header in list(&self.program["headers"]) {
             let name = text(&header["name"]);
@@ -169,7 +164,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    fn standard(&self, packet: &Packet, field: &str) -> u32 {
+    pub fn standard(&self, packet: &Packet, field: &str) -> u32 {
         small(&packet.values[&(STANDARD.into(), field.into())]) as u32
     }
 
@@ -192,7 +187,7 @@ impl<'a> Interpreter<'a> {
         packet.values.insert((header.into(), field.into()), value);
     }
 
-    fn parse(&self, packet: &mut Packet) -> Result<(), u32> {
+    pub fn parse(&self, packet: &mut Packet) -> Result<(), u32> {
         let parser = &self.program["parsers"][0];
         let mut name = parser["init_state"].clone();
         while !name.is_null() {
@@ -354,7 +349,7 @@ impl<'a> Interpreter<'a> {
         Some((header.clone(), self.fields[header][place].0.clone()))
     }
 
-    fn deparse(&self, packet: &Packet) -> Vec<u8> {
+    pub fn deparse(&self, packet: &Packet) -> Vec<u8> {
         let mut frame = Vec::new();
         for header in list(&self.program["deparsers"][0]["order"]) {
             let header = text(header);

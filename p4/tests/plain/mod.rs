@@ -3,8 +3,12 @@
 #![allow(dead_code, reason = "each test program uses some of it")]
 
 pub mod controls;
+pub mod copies;
 pub mod expressions;
+pub mod externs;
+pub mod hashes;
 pub mod interpreter;
+pub mod parsers;
 pub mod programs;
 pub mod random;
 pub mod tables;

@@ -1,9 +1,10 @@
-//! Random programs: headers, a parser, tables with entries, actions, in the JSON that p4c writes.
+//! Random programs: headers, actions and what is around them, in the JSON that p4c writes.
 
 use num_bigint::BigInt;
 use serde_json::{Value, json};
 
-use super::expressions::{Grammar, operation, power};
+use super::expressions::{Grammar, operation};
+use super::externs::METERS;
 use super::random::Random;
 use super::tables::end;
 
@@ -35,8 +36,16 @@ const WIDTHS: [u32; 15] = [1, 3, 4, 7, 8, 9, 13, 16, 32, 48, 64, 100, 127, 128, 
 const DEPTH: usize = 2;
 /// Fields of the metadata.
 pub const METADATA: usize = 4;
-const STATES: usize = 5;
+/// Standard metadata that is seen of each packet, with widths of whole bytes.
+pub const SEEN: [(&str, u32); 4] = [
+    ("instance_type", 32),
+    ("egress_rid", 16),
+    ("ingress_port", 16),
+    ("checksum_error", 8),
+];
 pub const ACTIONS: usize = 7;
+/// The field of the metadata that counts how often a packet was cloned or began again.
+pub const AGAIN: &str = "again";
 
 /// A program and its entries.
 pub struct Generated {
@@ -50,9 +59,9 @@ type Field = (String, String, u32);
 pub struct Maker<'a> {
     pub random: &'a mut Random,
     /// The fields of each type of header: their names, widths and whether they have signs.
-    kinds: Vec<Vec<(String, u32, bool)>>,
+    pub kinds: Vec<Vec<(String, u32, bool)>>,
     /// The headers outside of stacks, with their types.
-    headers: Vec<(String, usize)>,
+    pub headers: Vec<(String, usize)>,
     /// All fields that programs read and write.
     fields: Vec<Field>,
     /// The widths of the parameters of each action.
@@ -93,6 +102,10 @@ impl Maker<'_> {
         let states = self.states();
         let mut actions: Vec<Value> = (0..ACTIONS).map(|id| self.action(id)).collect();
         actions.push(end());
+        let ingress = ["clone_ingress_pkt_to_egress", "resubmit"];
+        actions.push(self.again("again_ingress", ACTIONS + 1, ingress));
+        let egress = ["clone_egress_pkt_to_egress", "recirculate"];
+        actions.push(self.again("again_egress", ACTIONS + 2, egress));
         let pipelines: Vec<Value> = ["ingress", "egress"]
             .iter()
             .enumerate()
@@ -118,6 +131,11 @@ impl Maker<'_> {
                 "name": "parser", "id": 0, "init_state": "p0", "parse_states": states}],
             "deparsers": [{"name": "deparser", "id": 0, "order": self.order()}],
             "register_arrays": [{"name": "r", "id": 0, "bitwidth": 77, "size": CELLS}],
+            "meter_arrays": [{"name": "m", "id": 0, "size": METERS, "rate_count": 2,
+                "type": "packets"}],
+            "calculations": self.calculations(),
+            "checksums": self.checksums(),
+            "field_lists": self.field_lists(),
             "actions": actions,
             "pipelines": pipelines,
         })
@@ -156,7 +174,9 @@ impl Maker<'_> {
                 .push(("meta".into(), format!("m{place}"), width));
         }
         let mut out = meta.clone();
+        meta.push(json!([AGAIN, 8, false]));
         out.extend([json!(["s", 8, false]), json!(["t", 8, false])]);
+        out.extend(SEEN.map(|(name, width)| json!([name, width, false])));
         let bits: u32 = self.fields.iter().map(|(_, _, width)| width).sum();
         out.push(json!(["rest", 8 - bits % 8, false]));
         let mut types = vec![
@@ -216,6 +236,7 @@ impl Maker<'_> {
                     "egress_rid",
                     "instance_type",
                     "parser_error",
+                    "checksum_error",
                 ]);
                 field("standard_metadata", name)
             }
@@ -241,7 +262,7 @@ impl Maker<'_> {
     }
 
     /// An expression that is a number.
-    fn data(&mut self, parameters: usize) -> Value {
+    pub fn data(&mut self, parameters: usize) -> Value {
         let mut random = Random(self.random.below(usize::MAX) as u64);
         let leaf = |random: &mut Random| self.leaf(random, parameters);
         let depth = random.below(DEPTH + 1);
@@ -253,114 +274,6 @@ impl Maker<'_> {
         let mut random = Random(self.random.below(usize::MAX) as u64);
         let leaf = |random: &mut Random| self.leaf(random, 0);
         Grammar(&leaf).cond(&mut random, DEPTH)
-    }
-
-    fn states(&mut self) -> Vec<Value> {
-        (0..STATES).map(|index| self.state(index)).collect()
-    }
-
-    fn state(&mut self, index: usize) -> Value {
-        let mut ops = Vec::new();
-        // A state that takes an element of the stack may come again.
-        let repeats = self.random.one_of(3);
-        let what = if repeats {
-            json!({"type": "stack", "value": "s"})
-        } else {
-            let header = self.random.below(self.headers.len());
-            json!({"type": "regular", "value": self.headers[header].0})
-        };
-        if repeats || !self.random.one_of(6) {
-            ops.push(json!({"op": "extract", "parameters": [what]}));
-        }
-        if self.random.one_of(3) {
-            ops.push(self.parser_set());
-        }
-        match self.random.below(16) {
-            0 => {
-                let cond = self.cond();
-                let code = json!({"type": "hexstr", "value": "0x4"});
-                ops.push(json!({"op": "verify", "parameters": [cond, code]}));
-            }
-            1 | 2 => {
-                let bits = self.random.pick(&["0x0", "0x8", "0x10", "0xc"]);
-                let bits = json!({"type": "hexstr", "value": bits});
-                ops.push(json!({"op": "advance", "parameters": [bits]}));
-            }
-            _ => {}
-        }
-        let mut key = Vec::new();
-        let mut bytes = 0;
-        for _ in 0..self.random.below(3) {
-            let (part, width) = self.select_key();
-            key.push(part);
-            bytes += width.div_ceil(8);
-        }
-        let mut transitions = Vec::new();
-        for _ in 0..if key.is_empty() {
-            0
-        } else {
-            self.random.below(3)
-        } {
-            // One bit decides, so that both ways are taken.
-            let mask = power(self.random.below(bytes as usize * 8) as u32);
-            let value = if self.random.one_of(2) {
-                mask.clone()
-            } else {
-                BigInt::from(0)
-            };
-            transitions.push(json!({"type": "hexstr", "value": format!("{value:#x}"),
-                "mask": format!("{mask:#x}"), "next_state": self.next_state(index, repeats)}));
-        }
-        if key.is_empty() || !self.random.one_of(4) {
-            transitions.push(json!({"type": "default", "value": null, "mask": null,
-                "next_state": self.next_state(index, repeats)}));
-        }
-        json!({"name": format!("p{index}"), "id": index, "parser_ops": ops,
-            "transition_key": key, "transitions": transitions})
-    }
-
-    fn next_state(&mut self, index: usize, repeats: bool) -> Value {
-        let first = if repeats { index } else { index + 1 };
-        match first + self.random.below(STATES - first + 1) {
-            STATES => Value::Null,
-            next => json!(format!("p{next}")),
-        }
-    }
-
-    fn parser_set(&mut self) -> Value {
-        let (header, name, _) = self.a_field();
-        let value = match self.random.below(4) {
-            0 => json!({"type": "lookahead", "value": [self.random.below(9),
-                1 + self.random.below(70)]}),
-            1 => json!({"type": "stack_field", "value": ["s", self.kinds[0][0].0]}),
-            _ => {
-                let (header, name, _) = self.a_field();
-                operation("+", field(&header, &name), self.random.number())
-            }
-        };
-        json!({"op": "set", "parameters": [field(&header, &name), value]})
-    }
-
-    /// A part of what is selected on, and its width.
-    fn select_key(&mut self) -> (Value, u32) {
-        match self.random.below(6) {
-            0 => {
-                let (offset, width) = (self.random.below(9), 1 + self.random.below(40));
-                (
-                    json!({"type": "lookahead", "value": [offset, width]}),
-                    width as u32,
-                )
-            }
-            1 => {
-                let place = self.random.below(self.kinds[0].len());
-                let (name, width, _) = &self.kinds[0][place];
-                (json!({"type": "stack_field", "value": ["s", name]}), *width)
-            }
-            _ => {
-                let (header, name, width) = self.a_field();
-                (field(&header, &name), width)
-            }
-        }
     }
 
     fn action(&mut self, id: usize) -> Value {
@@ -387,7 +300,7 @@ impl Maker<'_> {
         let number = |value: usize| json!({"type": "hexstr", "value": format!("{value:#x}")});
         let step = |op: &str, parameters: Value| json!({"op": op, "parameters": parameters});
         let jump = number(at + 1 + self.random.below(steps - at));
-        match self.random.below(22) {
+        match self.random.below(26) {
             0..=2 => {
                 let port = self.random.pick(&[0, 1, 2, 3, 3, 511]);
                 step("assign", json!([standard("egress_spec"), number(port)]))
@@ -453,6 +366,7 @@ impl Maker<'_> {
             ),
             15 => step("_jump_if_zero", json!([self.data(parameters), jump])),
             16 if self.random.one_of(3) => step("_jump", json!([jump])),
+            17..=20 => self.extern_primitive(parameters),
             _ => {
                 let (header, name, _) = self.a_field();
                 step(

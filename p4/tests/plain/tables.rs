@@ -4,16 +4,20 @@ use num_bigint::BigInt;
 use serde_json::{Value, json};
 
 use super::expressions::{hex, operation, power};
-use super::programs::{ACTIONS, METADATA, Maker, NewEntry, Wanted, field};
+use super::programs::{ACTIONS, METADATA, Maker, NewEntry, SEEN, Wanted, field};
 
-/// The last action of egress: a header gets all metadata, and how far stacks are filled, so that it
-/// is seen.
+/// The last action of egress: a header gets all metadata, some standard metadata, and how far
+/// stacks are filled, so that it is seen.
 pub fn end() -> Value {
     let mut body =
         vec![json!({"op": "add_header", "parameters": [{"type": "header", "value": "out"}]})];
     for place in 0..METADATA {
         let name = format!("m{place}");
         let parameters = [field("out", &name), field("meta", &name)];
+        body.push(json!({"op": "assign", "parameters": parameters}));
+    }
+    for (name, _) in SEEN {
+        let parameters = [field("out", name), field("standard_metadata", name)];
         body.push(json!({"op": "assign", "parameters": parameters}));
     }
     for name in ["s", "t"] {
@@ -40,10 +44,10 @@ impl Maker<'_> {
             let skip = [1, 1, 1, 2, count];
             if *is_table_here {
                 let mut next = Vec::new();
-                for _ in 0..=ACTIONS {
+                for _ in 0..ACTIONS + 2 {
                     next.push(name_of(index + self.random.pick(&skip)));
                 }
-                let table = self.table(&format!("{name}_t{index}"), index, &next);
+                let table = self.table(name, index, &next);
                 tables.push(table);
             } else {
                 let cond = self.cond();
@@ -67,8 +71,10 @@ impl Maker<'_> {
             "conditionals": conditions})
     }
 
-    /// A table, and its entries; `next` is what may come after each action, and after none.
-    fn table(&mut self, name: &str, id: usize, next: &[Value]) -> Value {
+    /// A table of a control, and its entries; `next` is what may come after each action, and after
+    /// none.
+    fn table(&mut self, control: &str, id: usize, next: &[Value]) -> Value {
+        let name = format!("{control}_t{id}");
         let mut parts: Vec<(&str, u32)> = Vec::new();
         let mut key = Vec::new();
         for _ in 0..self.random.below(4) {
@@ -91,6 +97,13 @@ impl Maker<'_> {
         for _ in 0..3 {
             actions.swap_remove(self.random.below(actions.len()));
         }
+        if self.random.one_of(2) {
+            actions.push(ACTIONS + if control == "ingress" { 1 } else { 2 });
+        }
+        let action_name = |id: usize| match id {
+            ..ACTIONS => format!("a{id}"),
+            _ => format!("again_{control}"),
+        };
         let ranked = parts
             .iter()
             .any(|(kind, _)| ["ternary", "range", "optional"].contains(kind));
@@ -106,7 +119,7 @@ impl Maker<'_> {
             let action = self.random.pick(&actions);
             let data = self.action_data(action);
             self.entries.push(NewEntry {
-                table: name.into(),
+                table: name.clone(),
                 key: wanted,
                 // No two are the same, so that one entry is the best.
                 priority: if ranked {
@@ -114,11 +127,11 @@ impl Maker<'_> {
                 } else {
                     0
                 },
-                action: format!("a{action}"),
+                action: action_name(action),
                 data,
             });
         }
-        let names: Vec<String> = actions.iter().map(|id| format!("a{id}")).collect();
+        let names: Vec<String> = actions.iter().map(|id| action_name(*id)).collect();
         let mut after = serde_json::Map::new();
         if self.random.one_of(3) {
             after.insert("__HIT__".into(), next[0].clone());
@@ -140,7 +153,8 @@ impl Maker<'_> {
     }
 
     fn action_data(&mut self, action: usize) -> Vec<BigInt> {
-        let widths = self.actions[action].clone();
+        // Those that let a packet begin again have no parameters.
+        let widths = self.actions.get(action).cloned().unwrap_or_default();
         widths.iter().map(|width| self.value(*width)).collect()
     }
 
