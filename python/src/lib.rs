@@ -14,6 +14,7 @@ mod members;
 mod message;
 mod number;
 mod oflib;
+mod p4;
 mod record;
 mod sim;
 mod structures;
@@ -26,6 +27,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<switch::PySwitch>()?;
+    module.add_class::<p4::PyP4Switch>()?;
     module.add_class::<sim::SentMessages>()?;
     module.add_function(wrap_pyfunction!(sim::run_scenario, module)?)?;
     oflib::add_to(module)

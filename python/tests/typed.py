@@ -1,8 +1,8 @@
-"""Uses of `bofuss.oflib` whose types mypy checks; it is not run."""
+"""Uses of the package whose types mypy checks; it is not run."""
 
 from collections.abc import Iterator
 
-from bofuss import oflib, sim
+from bofuss import P4Switch, oflib, p4, sim
 
 
 def ports_of(message: oflib.Message) -> list[int]:
@@ -48,3 +48,10 @@ class Flooding(sim.Controller):
 def events() -> int:
     """How many events a scenario has."""
     return len(sim.run("end = 1.0", controllers={"c0": Flooding()}, log=True).events)
+
+
+def sent(program: bytes, frame: bytes) -> list[bytes]:
+    """What leaves a P4 switch when a frame arrives."""
+    switch = P4Switch(program, {"table_entries": []}, ports=2)
+    switch.receive(1, memoryview(frame))
+    return [effect.frame for effect in switch.drain() if isinstance(effect, p4.Transmit)]

@@ -1,0 +1,263 @@
+//! `bofuss.P4Switch`: a switch with a P4 program in a Python program, which passes in the time.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bofuss_embed::Time;
+use bofuss_embed::p4::{Int, Named, P4Effect, P4Switch, Program};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+
+use crate::buffer::Buffer;
+
+/// The Python module that has the classes of effects.
+const MODULE: &str = "bofuss.p4";
+
+/// A switch with a P4 program, without threads, sockets and clock. `receive` is an input with its
+/// time, and `drain` returns the effects. Times are nanoseconds since the switch began, and do not
+/// go back; without one, an input has the time of the one before. Any thread may call a switch.
+/// `copy.copy` makes another that continues as this one does.
+#[pyclass(module = "bofuss.p4", name = "P4Switch", frozen)]
+pub(crate) struct PyP4Switch(Mutex<Held>);
+
+/// The switch, and the time of the last input.
+#[derive(Clone)]
+struct Held {
+    switch: P4Switch,
+    now: u64,
+}
+
+impl Held {
+    /// The time of an input. Errors: it is before that of the last one.
+    fn at(&self, now: Option<u64>) -> PyResult<Time> {
+        match now {
+            Some(now) if now < self.now => {
+                let last = self.now;
+                let what = format!("{now} is before {last}, when the last input came");
+                Err(PyValueError::new_err(what))
+            }
+            now => Ok(Time(now.unwrap_or(self.now))),
+        }
+    }
+
+    /// The index of what the program calls `name`. Errors: it has nothing of this name.
+    fn named(&self, kind: Named, what: &str, name: &str) -> PyResult<usize> {
+        let index = self.switch.switch().program().index(kind, name);
+        index.ok_or_else(|| PyValueError::new_err(format!("the program has no {what} {name}")))
+    }
+}
+
+fn refused(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn no_cell(name: &str, index: usize) -> PyErr {
+    PyValueError::new_err(format!("{name} has no index {index}"))
+}
+
+/// A number as Python has it.
+fn to_python<'py>(py: Python<'py>, number: &Int) -> PyResult<Bound<'py, PyAny>> {
+    let class = py.import("builtins")?.getattr("int")?;
+    class.call1((number.to_string(), 16))
+}
+
+/// JSON of an argument: that of a buffer, of the file with a name, or of a dict.
+fn json<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let py = value.py();
+    if let Some(bytes) = Buffer::of(value) {
+        return Ok(bytes);
+    }
+    if value.cast::<PyDict>().is_ok() {
+        let text = py.import("json")?.call_method1("dumps", (value,))?;
+        return Ok(PyBytes::new(py, text.extract::<String>()?.as_bytes()));
+    }
+    let path = py.import("pathlib")?.getattr("Path")?.call1((value,))?;
+    Ok(path.call_method0("read_bytes")?.cast_into::<PyBytes>()?)
+}
+
+impl PyP4Switch {
+    fn held(&self, py: Python<'_>) -> MutexGuard<'_, Held> {
+        let held = self.0.lock_py_attached(py);
+        held.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PyP4Switch {
+    /// Makes a switch with ports 1 to `ports`. `program` is the JSON that `p4c-bm2-ss` writes: the
+    /// name of its file, or its bytes. `entries` is as for `write`. `seed` is that of the program's
+    /// random numbers.
+    #[new]
+    #[pyo3(signature = (program, entries = None, *, ports = 0, seed = 0, now = 0))]
+    fn new(
+        program: &Bound<'_, PyAny>,
+        entries: Option<&Bound<'_, PyAny>>,
+        ports: u32,
+        seed: u64,
+        now: u64,
+    ) -> PyResult<Self> {
+        let program = Program::load(json(program)?.as_bytes());
+        let program = program.map_err(|error| refused(format!("program: {error}")))?;
+        let mut switch = P4Switch::new(program, seed);
+        if let Some(entries) = entries {
+            load(&mut switch, &json(entries)?)?;
+        }
+        for port in 1..=ports {
+            switch.add_port(port).map_err(refused)?;
+        }
+        Ok(Self(Mutex::new(Held { switch, now })))
+    }
+
+    /// The time of the last input.
+    #[getter]
+    fn now(&self, py: Python<'_>) -> u64 {
+        self.held(py).now
+    }
+
+    /// Adds a port, 0 to 510; one that is there stays as it is.
+    fn add_port(&self, py: Python<'_>, number: u32) -> PyResult<()> {
+        self.held(py).switch.add_port(number).map_err(refused)
+    }
+
+    /// Removes a port.
+    fn remove_port(&self, py: Python<'_>, number: u32) -> PyResult<()> {
+        self.held(py).switch.remove_port(number).map_err(refused)
+    }
+
+    /// Adds table entries, multicast groups and clone sessions: JSON in the form of the P4
+    /// tutorials' runtime files, as a dict, the name of a file, or its bytes. If something is
+    /// wrong, nothing changes.
+    fn write(&self, py: Python<'_>, entries: &Bound<'_, PyAny>) -> PyResult<()> {
+        // The JSON is made first, as Python may call the switch meanwhile.
+        let json = json(entries)?;
+        load(&mut self.held(py).switch, &json)
+    }
+
+    /// Passes a frame that arrived on a port, as any object with a buffer: from the destination
+    /// address on, without FCS.
+    #[pyo3(signature = (port, frame, now = None))]
+    fn receive(
+        &self,
+        py: Python<'_>,
+        port: u32,
+        frame: Buffer<'_>,
+        now: Option<u64>,
+    ) -> PyResult<()> {
+        let frame = frame.named("frame")?;
+        let mut held = self.held(py);
+        let at = held.at(now)?;
+        let received = held.switch.receive(at, port, frame.as_bytes());
+        received.map_err(refused)?;
+        held.now = at.0;
+        Ok(())
+    }
+
+    /// Explains what would become of a frame on a port, as text, and changes nothing.
+    #[pyo3(signature = (port, frame, now = None))]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        port: u32,
+        frame: Buffer<'_>,
+        now: Option<u64>,
+    ) -> PyResult<String> {
+        let frame = frame.named("frame")?;
+        let held = self.held(py);
+        let explained = held.switch.explain(held.at(now)?, port, frame.as_bytes());
+        explained.map_err(refused)
+    }
+
+    /// Takes the effects of the inputs, in order: `Transmit`, `Digest` and `Log` of `bofuss.p4`.
+    fn drain<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let module = py.import(MODULE)?;
+        let mut held = self.held(py);
+        let mut effects = Vec::new();
+        while let Some(effect) = held.switch.next_effect() {
+            effects.push(match effect {
+                P4Effect::Transmit(sent) => {
+                    let frame = PyBytes::new(py, &sent.frame);
+                    let members = (sent.port, frame, sent.priority);
+                    module.getattr("Transmit")?.call1(members)?
+                }
+                P4Effect::Digest(digest) => {
+                    let lists = &held.switch.switch().program().digests;
+                    let name = lists[digest.list].name.as_str();
+                    let values = digest.values.iter().map(|value| to_python(py, value));
+                    let values = PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?;
+                    module.getattr("Digest")?.call1((name, values))?
+                }
+                P4Effect::Log(text) => module.getattr("Log")?.call1((text,))?,
+            });
+        }
+        Ok(effects)
+    }
+
+    /// The entries of a table as text, with their direct counters; those of all tables without one.
+    #[pyo3(signature = (table = None))]
+    fn entries(&self, py: Python<'_>, table: Option<&str>) -> PyResult<String> {
+        let held = self.held(py);
+        let switch = held.switch.switch();
+        Ok(match table {
+            Some(name) => {
+                let table = held.named(Named::Table, "table", name)?;
+                switch.show_table(table, 0, usize::MAX)
+            }
+            None => switch.show_entries(),
+        })
+    }
+
+    /// The packets and bytes of a counter, as `Count` of `bofuss.p4`.
+    #[pyo3(signature = (name, index = 0))]
+    fn counter<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        index: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let held = self.held(py);
+        let counter = held.named(Named::Counter, "counter", name)?;
+        let count = held.switch.switch().externs().counter(counter, index);
+        let count = count.ok_or_else(|| no_cell(name, index))?;
+        let class = py.import(MODULE)?.getattr("Count")?;
+        class.call1((count.packets, count.bytes))
+    }
+
+    /// The value of a register.
+    #[pyo3(signature = (name, index = 0))]
+    fn register<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        index: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let held = self.held(py);
+        let register = held.named(Named::Register, "register", name)?;
+        let value = held.switch.switch().externs().register(register, index);
+        to_python(py, &value.ok_or_else(|| no_cell(name, index))?)
+    }
+
+    /// The packets that ended within the switch, by reason, without those reasons that had none.
+    #[getter]
+    fn drops(&self, py: Python<'_>) -> BTreeMap<&'static str, u64> {
+        let held = self.held(py);
+        let counts = held.switch.counts().drops();
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> Self {
+        let copy = self.held(py).clone();
+        Self(Mutex::new(copy))
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
+        self.__copy__(py)
+    }
+}
+
+/// Adds entries to a switch. Errors: what is wrong.
+fn load(switch: &mut P4Switch, entries: &Bound<'_, PyBytes>) -> PyResult<()> {
+    let loaded = switch.load_entries(entries.as_bytes());
+    loaded.map_err(|error| refused(format!("entries: {error}")))
+}
