@@ -53,6 +53,9 @@ typedef enum bofuss_status {
 // Reads and writes messages.
 typedef struct bofuss_codec bofuss_codec;
 
+// A switch with a P4 program.
+typedef struct bofuss_p4 bofuss_p4;
+
 // An OpenFlow switch.
 typedef struct bofuss_switch bofuss_switch;
 
@@ -309,6 +312,100 @@ enum bofuss_status bofuss_set_held_bytes(const struct bofuss_switch *sw,
 enum bofuss_status bofuss_disconnect(const struct bofuss_switch *sw,
                                      uint64_t now,
                                      uint64_t connection);
+
+// Makes a switch without ports and program, which drops all frames. The caller owns it. `seed` is
+// that of the random numbers of programs.
+//
+// # Safety
+//
+// `out` is NULL, or may be written.
+enum bofuss_status bofuss_p4_new(uint64_t seed, struct bofuss_p4 **out);
+
+// Frees a switch and sets the caller's pointer to NULL. A second call gives BOFUSS_STATUS_NULL.
+//
+// # Safety
+//
+// `sw` is NULL, or points to NULL or a switch of bofuss_p4_new that was not freed and that no
+// other thread uses.
+enum bofuss_status bofuss_p4_free(struct bofuss_p4 **sw);
+
+// Returns why a call was last refused, as a sentence; empty if none was. It is valid until the
+// next one is refused. NULL for NULL.
+//
+// # Safety
+//
+// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+const char *bofuss_p4_error(const struct bofuss_p4 *sw);
+
+// Sets the program: the JSON that p4c-bm2-ss writes. Entries, counters and registers of the old
+// one are gone; the ports stay. BOFUSS_STATUS_BAD_TEXT if it is no program: bofuss_p4_error has
+// the place.
+//
+// # Safety
+//
+// `sw` is NULL, or a switch that was not freed and that no other thread uses; `length` bytes may
+// be read at `json`.
+enum bofuss_status bofuss_p4_load(const struct bofuss_p4 *sw, const uint8_t *json, size_t length);
+
+// Adds table entries, multicast groups and clone sessions: JSON in the form of the P4 tutorials'
+// runtime files. BOFUSS_STATUS_BAD_TEXT if one is wrong: bofuss_p4_error has the place.
+//
+// # Safety
+//
+// `sw` is NULL, or a switch that was not freed and that no other thread uses; `length` bytes may
+// be read at `json`.
+enum bofuss_status bofuss_p4_write(const struct bofuss_p4 *sw, const uint8_t *json, size_t length);
+
+// Adds a port, 0 to 510; one that is there stays as it is.
+//
+// # Safety
+//
+// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+enum bofuss_status bofuss_p4_add_port(const struct bofuss_p4 *sw, uint32_t port);
+
+// Passes a frame that arrived on a port, and calls `transmit` (if it is not NULL) for each frame
+// that leaves, with `user`. It may call any function of the same switch except bofuss_p4_free.
+// `now` is nanoseconds since the switch began.
+//
+// # Safety
+//
+// `sw` is NULL, or a switch that was not freed and that no other thread uses; `frame.bytes` may be
+// read.
+enum bofuss_status bofuss_p4_receive(const struct bofuss_p4 *sw,
+                                     uint64_t now,
+                                     uint32_t port,
+                                     struct bofuss_frame frame,
+                                     void (*transmit)(void *user, uint32_t port, const uint8_t *frame, size_t length),
+                                     void *user);
+
+// Stores the packets and bytes of a counter. BOFUSS_STATUS_BAD_VALUE if there is none of this name
+// and index.
+//
+// # Safety
+//
+// `sw` is NULL, or a switch that was not freed and that no other thread uses; `name` is NULL, or
+// ends with a zero byte; `packets` and `bytes` are NULL, or may be written.
+enum bofuss_status bofuss_p4_counter(const struct bofuss_p4 *sw,
+                                     const char *name,
+                                     size_t index,
+                                     uint64_t *packets,
+                                     uint64_t *bytes);
+
+// Explains what would become of a frame on a port, as text, and changes nothing. `length` is that
+// of the text, without the zero byte that ends it in `out`.
+//
+// # Safety
+//
+// `sw` is NULL, or a switch that was not freed and that no other thread uses; `frame.bytes` may be
+// read; `capacity` bytes may be written at `out` unless it is NULL; `length` is NULL, or may be
+// written.
+enum bofuss_status bofuss_p4_trace(const struct bofuss_p4 *sw,
+                                   uint64_t now,
+                                   uint32_t port,
+                                   struct bofuss_frame frame,
+                                   char *out,
+                                   size_t capacity,
+                                   size_t *length);
 
 // Adds a port with its link up, or changes the one with this number. `name` may be NULL, and so
 // may `hw_addr`, which otherwise has 6 bytes. `kbps` is the rate of the link in kbit/s, or 0.

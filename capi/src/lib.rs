@@ -1,8 +1,8 @@
 //! The switch as a library for C: checks pointers and lengths, and calls `bofuss-embed`.
 //!
 //! The header is `include/bofuss.h`, which says who owns what. The functions of a switch are in
-//! [`switch`], those of its ports and frames in [`port`], of connections in [`connection`], and of
-//! messages as bytes and text in [`codec`].
+//! [`switch`], those of its ports and frames in [`port`], of connections in [`connection`], of a
+//! switch with a P4 program in [`p4`], and of messages as bytes and text in [`codec`].
 #![cfg_attr(
     not(test),
     warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
@@ -17,6 +17,7 @@ use bofuss_oflib::Catalogue;
 
 pub mod codec;
 pub mod connection;
+pub mod p4;
 pub mod port;
 pub mod switch;
 

@@ -94,6 +94,11 @@ impl Drop for Compiled {
 
 /// The output of a program, which is compiled and run, under valgrind if that is installed.
 fn output_of(source: &str, linkage: Linkage) -> String {
+    output_with(source, linkage, &[])
+}
+
+/// The same with the arguments of the program.
+fn output_with(source: &str, linkage: Linkage, arguments: &[&str]) -> String {
     let compiled = Compiled::new(source, linkage);
     let mut command = if has("valgrind") {
         let mut command = Command::new("valgrind");
@@ -103,6 +108,7 @@ fn output_of(source: &str, linkage: Linkage) -> String {
     } else {
         Command::new(&compiled.program)
     };
+    command.args(arguments);
     let output = run(command.env("LD_LIBRARY_PATH", &compiled.folder));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -167,6 +173,15 @@ fn a_dump_of_a_table_is_text_and_json() {
     ] {
         assert!(output.contains(part), "{part} in {output}");
     }
+}
+
+#[test]
+fn a_p4_program_forwards_and_counts_in_c() {
+    let folder = format!("{ROOM}/../examples/p4/router");
+    let files = ["router.json", "entries.json"].map(|name| format!("{folder}/{name}"));
+    let arguments = files.each_ref().map(String::as_str);
+    let output = output_with("examples/router.c", Linkage::Static, &arguments);
+    assert_eq!(output, "out of port 2: 43 bytes, TTL 63\n1 refused\n");
 }
 
 #[test]

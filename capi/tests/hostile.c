@@ -111,6 +111,33 @@ int main(void) {
     IS(bofuss_codec_free(&codec), OK);
     IS(bofuss_codec_free(&codec), NULL);
 
+    bofuss_p4 *p4 = NULL;
+    const uint8_t *json = (const uint8_t *)"{}";
+    IS(bofuss_p4_new(1, NULL), NULL);
+    IS(bofuss_p4_new(1, &p4), OK);
+    assert(!*bofuss_p4_error(p4) && !bofuss_p4_error(NULL));
+    IS(bofuss_p4_load(NULL, json, 2), NULL);
+    IS(bofuss_p4_load(p4, NULL, 2), NULL);
+    IS(bofuss_p4_load(p4, json, (size_t)-1), BAD_VALUE);
+    IS(bofuss_p4_load(p4, json, 2), BAD_TEXT);
+    assert(strstr(bofuss_p4_error(p4), "/: has no __meta__"));
+    IS(bofuss_p4_write(p4, json, 1), BAD_TEXT);
+    IS(bofuss_p4_write(p4, json, 2), OK);
+    IS(bofuss_p4_add_port(p4, 511), BAD_VALUE);
+    IS(bofuss_p4_add_port(p4, 0), OK);
+    IS(bofuss_p4_receive(p4, 0, 1, frames[0], NULL, NULL), NO_PORT);
+    IS(bofuss_p4_receive(p4, 0, 0, (bofuss_frame){NULL, 60}, NULL, NULL), NULL);
+    IS(bofuss_p4_receive(p4, 0, 0, frames[0], NULL, NULL), OK);
+    uint64_t packets;
+    IS(bofuss_p4_counter(p4, NULL, 0, &packets, &packets), NULL);
+    IS(bofuss_p4_counter(p4, "c", 0, &packets, NULL), NULL);
+    IS(bofuss_p4_counter(p4, "c", 0, &packets, &packets), BAD_VALUE);
+    IS(bofuss_p4_trace(p4, 0, 0, frames[0], text, sizeof text, &n), TOO_SHORT);
+    IS(bofuss_p4_trace(p4, 0, 0, frames[0], NULL, n + 1, &n), NULL);
+    IS(bofuss_p4_trace(p4, 0, 1, frames[0], text, sizeof text, &n), NO_PORT);
+    IS(bofuss_p4_free(&p4), OK);
+    IS(bofuss_p4_free(&p4), NULL);
+
     // Many instances.
     bofuss_switch *many[50];
     for (int i = 0; i < 50; i++) IS(bofuss_switch_new(0, &config, &callbacks, &many[i]), OK);
