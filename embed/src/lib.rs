@@ -5,7 +5,8 @@
 //! a time, and when it returns, everything that it causes is done; [`EmbeddedSwitch::drain`] gives
 //! the effects in order. A process may have any number of switches. They share only what their
 //! configurations share: frames move between switches that have the same
-//! [`Pool`](bofuss_frame::Pool) without being copied.
+//! [`Pool`](bofuss_frame::Pool) without being copied. A switch with a P4 program instead of
+//! OpenFlow tables is in [`p4`].
 //!
 //! ```
 //! use bofuss_embed::{Effect, EmbeddedConfig, EmbeddedSwitch, port};

@@ -144,7 +144,7 @@ mod tests {
         let all = folders(&root, "").unwrap();
         assert!(all.is_sorted() && !all.is_empty());
         assert_eq!(folders(&root, &file_name(&all[0])).unwrap(), all[..1]);
-        assert_eq!(folders(&root, IN_TEST).unwrap().len(), 13);
+        assert_eq!(folders(&root, IN_TEST).unwrap().len(), 14);
         assert!(folders(&root, ALONE).is_ok());
         assert_eq!(
             folders(&root, "none"),
