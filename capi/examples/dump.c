@@ -43,7 +43,7 @@ int main(void) {
         bofuss_feed(sw, 0, connection, bytes, length, &taken);
     }
     uint8_t arp[60] = {255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 1, 8, 6};
-    bofuss_frame frame = {arp, sizeof arp};
+    bofuss_frame frame = {arp, sizeof arp, 0};
     static char trace[8192];
     size_t needed;
     if (bofuss_trace(sw, 0, 2, frame, 0, trace, sizeof trace, &needed)) return 1;

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static void transmit(void *user, uint32_t port, uint32_t queue, const uint8_t *frame, size_t length) {
-    (void)user, (void)queue, (void)frame;
-    printf("out of port %u: %zu bytes\n", port, (size_t)length);
+static void transmit(void *user, uint32_t port, uint32_t queue, const bofuss_frame *frame) {
+    (void)user, (void)queue;
+    printf("out of port %u: %zu bytes\n", port, frame->length);
 }
 
 int main(void) {
@@ -28,7 +28,7 @@ int main(void) {
 
     uint8_t data[60];
     memset(data, 2, sizeof data);
-    bofuss_frame frame = {data, sizeof data};
+    bofuss_frame frame = {data, sizeof data, 0};
     bofuss_receive(hub, 1000, 1, &frame, 1);
     bofuss_codec_free(&codec);
     return bofuss_switch_free(&hub);

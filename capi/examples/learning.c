@@ -71,16 +71,15 @@ static void sent(void *user, uint64_t connection, const uint8_t *bytes, size_t l
     }
 }
 
-static void transmit(void *user, uint32_t port, uint32_t queue, const uint8_t *frame,
-                     size_t length) {
-    (void)user, (void)queue, (void)length;
-    printf("to host %u out of port %u\n", frame[5], port);
+static void transmit(void *user, uint32_t port, uint32_t queue, const bofuss_frame *frame) {
+    (void)user, (void)queue;
+    printf("to host %u out of port %u\n", frame->bytes[5], port);
 }
 
 // A frame from host to host; host n is on port n.
 static void send_frame(struct network *net, uint8_t from, uint8_t to) {
     uint8_t data[60] = {2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from, 0x88, 0xb5};
-    bofuss_frame frame = {data, sizeof data};
+    bofuss_frame frame = {data, sizeof data, 0};
     printf("host %u sends to host %u\n", from, to);
     must(bofuss_receive(net->sw, 0, from, &frame, 1));
 }

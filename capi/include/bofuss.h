@@ -80,12 +80,15 @@ typedef struct bofuss_packet_in {
   size_t data_length;
 } bofuss_packet_in;
 
-// A frame of the caller's: from the destination address on, without FCS.
+// A frame: from the destination address on, without FCS.
 typedef struct bofuss_frame {
   // Its first byte.
   const uint8_t *bytes;
   // Their number.
   size_t length;
+  // The tunnel by which it comes or leaves, the field TUNNEL_ID: of a logical port, which
+  // encapsulates frames. 0 otherwise.
+  uint64_t tunnel_id;
 } bofuss_frame;
 
 // The configuration of a switch. Fill it with bofuss_config_default, then change some values.
@@ -132,9 +135,9 @@ typedef struct bofuss_config {
 typedef struct bofuss_callbacks {
   // Is passed to each callback.
   void *user;
-  // A frame leaves by a port, from the destination address on and without FCS. `queue` is the
-  // one that it waited in, or that an action has set, or 0.
-  void (*transmit)(void *user, uint32_t port, uint32_t queue, const uint8_t *frame, size_t length);
+  // A frame leaves by a port. `queue` is the one that it waited in, or that an action has set,
+  // or 0.
+  void (*transmit)(void *user, uint32_t port, uint32_t queue, const struct bofuss_frame *frame);
   // The switch sends whole messages on a connection.
   void (*send)(void *user, uint64_t connection, const uint8_t *bytes, size_t length);
   // The switch closed a connection; `why` is a sentence.
@@ -467,7 +470,8 @@ enum bofuss_status bofuss_receive(const struct bofuss_switch *sw,
                                   size_t count);
 
 // Explains what would happen to a frame on a port, as text (`as_json` 0) or JSON (1), and changes
-// nothing. `length` is that of the result, without the zero byte that ends it in `out`.
+// nothing. The frame comes by no tunnel, whatever its `tunnel_id`. `length` is that of the result,
+// without the zero byte that ends it in `out`.
 //
 // # Safety
 //

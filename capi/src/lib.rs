@@ -17,6 +17,7 @@ use bofuss_oflib::Catalogue;
 
 pub mod codec;
 pub mod connection;
+pub mod frame;
 pub mod p4;
 pub mod port;
 pub mod switch;

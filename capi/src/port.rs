@@ -6,22 +6,13 @@ use bofuss_embed::{port, EmbeddedSwitch, Time};
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Mac, PortNo};
 
+use crate::frame::FrameBytes;
 use crate::switch::{CallError, SwitchHandle};
 use crate::{bytes_at, copy_out, text_at, Status};
 
 /// The number of frames that are copied into buffers of the pool at once, and then received as a
 /// burst.
 const BATCH: usize = 32;
-
-/// A frame of the caller's: from the destination address on, without FCS.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct FrameBytes {
-    /// Its first byte.
-    pub bytes: *const u8,
-    /// Their number.
-    pub length: usize,
-}
 
 /// Adds a port with its link up, or changes the one with this number. `name` may be NULL, and so
 /// may `hw_addr`, which otherwise has 6 bytes. `kbps` is the rate of the link in kbit/s, or 0.
@@ -177,7 +168,10 @@ unsafe fn take(
         let bytes = unsafe { bytes_at(frame.bytes, frame.length) };
         let copy = bytes.and_then(|bytes| embedded.frame(bytes).ok_or(Status::NoMemory));
         match copy {
-            Ok(frame) => taken.push(frame),
+            Ok(mut copy) => {
+                copy.tunnel_id = frame.tunnel_id;
+                taken.push(copy);
+            }
             Err(status) => {
                 error = Some(status);
                 break;
@@ -189,7 +183,8 @@ unsafe fn take(
 }
 
 /// Explains what would happen to a frame on a port, as text (`as_json` 0) or JSON (1), and changes
-/// nothing. `length` is that of the result, without the zero byte that ends it in `out`.
+/// nothing. The frame comes by no tunnel, whatever its `tunnel_id`. `length` is that of the result,
+/// without the zero byte that ends it in `out`.
 ///
 /// # Safety
 ///

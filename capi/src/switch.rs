@@ -8,6 +8,7 @@ use bofuss_embed::{Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode,
 use bofuss_frame::{Pool, HEADROOM_BYTES, MAX_FRAME_BYTES};
 use bofuss_oflib::types::TableId;
 
+use crate::frame::FrameBytes;
 use crate::{c_text, guarded, store, Status, CATALOGUE};
 
 /// The configuration of a switch. Fill it with bofuss_config_default, then change some values.
@@ -58,11 +59,10 @@ pub struct Config {
 pub struct Callbacks {
     /// Is passed to each callback.
     pub user: *mut c_void,
-    /// A frame leaves by a port, from the destination address on and without FCS. `queue` is the
-    /// one that it waited in, or that an action has set, or 0.
-    pub transmit: Option<
-        extern "C" fn(user: *mut c_void, port: u32, queue: u32, frame: *const u8, length: usize),
-    >,
+    /// A frame leaves by a port. `queue` is the one that it waited in, or that an action has set,
+    /// or 0.
+    pub transmit:
+        Option<extern "C" fn(user: *mut c_void, port: u32, queue: u32, frame: *const FrameBytes)>,
     /// The switch sends whole messages on a connection.
     pub send:
         Option<extern "C" fn(user: *mut c_void, connection: u64, bytes: *const u8, length: usize)>,
@@ -150,8 +150,7 @@ impl SwitchHandle {
         match effect {
             Effect::Transmit { port, queue, frame } => {
                 if let Some(transmit) = callbacks.transmit {
-                    let bytes = frame.bytes();
-                    transmit(user, port.0, queue.0, bytes.as_ptr(), bytes.len());
+                    transmit(user, port.0, queue.0, &FrameBytes::of(&frame));
                 }
             }
             Effect::Send { conn, bytes } => {

@@ -70,23 +70,23 @@ int main(void) {
     IS(bofuss_feed(sw, 0, connection, bytes, 8, &n), OK);
 
     // Frames: too long, too many, none.
-    bofuss_frame frames[3] = {{bytes, 60}, {NULL, 60}, {bytes, 60}};
+    bofuss_frame frames[3] = {{bytes, 60, 0}, {NULL, 60, 0}, {bytes, 60, 0}};
     IS(bofuss_receive(sw, 0, 1, NULL, 3), NULL);
     IS(bofuss_receive(sw, 0, 1, frames, (size_t)-1), BAD_VALUE);
     IS(bofuss_receive(sw, 0, 1, frames, 3), NULL);
-    frames[1] = (bofuss_frame){bytes, (size_t)-1};
+    frames[1] = (bofuss_frame){bytes, (size_t)-1, 0};
     IS(bofuss_receive(sw, 0, 1, frames, 3), BAD_VALUE);
     uint8_t *large = calloc(1, 1 << 17);
-    frames[1] = (bofuss_frame){large, 1 << 17};
+    frames[1] = (bofuss_frame){large, 1 << 17, 0};
     IS(bofuss_receive(sw, 0, 1, frames, 3), NO_MEMORY);
     free(large);
-    frames[1] = (bofuss_frame){bytes, 0};
+    frames[1] = (bofuss_frame){bytes, 0, 0};
     IS(bofuss_receive(sw, 0, 1, frames, 3), OK);
     IS(bofuss_receive(sw, 0, 9, frames, 1), NO_PORT);
 
     // For a buffer that is too short, the needed length is stored.
     char text[16];
-    frames[0] = (bofuss_frame){bytes, 60};
+    frames[0] = (bofuss_frame){bytes, 60, 0};
     IS(bofuss_trace(sw, 0, 1, frames[0], 0, text, sizeof text, &n), TOO_SHORT);
     assert(n > sizeof text);
     IS(bofuss_trace(sw, 0, 1, frames[0], 0, NULL, n + 1, &n), NULL);

@@ -13,11 +13,10 @@ static void print_bytes(const uint8_t *bytes, size_t length) {
   printf("\n");
 }
 
-static void transmit(void *user, uint32_t port, uint32_t queue, const uint8_t *frame,
-                     size_t length) {
+static void transmit(void *user, uint32_t port, uint32_t queue, const bofuss_frame *frame) {
   (void)user;
   printf("> transmit %u %u ", port, queue);
-  print_bytes(frame, length);
+  print_bytes(frame->bytes, frame->length);
 }
 
 static void send_bytes(void *user, uint64_t connection, const uint8_t *bytes, size_t length) {

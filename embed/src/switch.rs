@@ -165,8 +165,10 @@ impl EmbeddedSwitch {
         self.switch.datapath().pool().frame(bytes)
     }
 
-    /// Handles frames that arrived on a port, and leaves `frames` empty. Errors:
-    /// [`EmbedError::NoPort`]; then the frames stay in `frames`.
+    /// Handles frames that arrived on a port, and leaves `frames` empty. The `tunnel_id` of a frame
+    /// is the field TUNNEL_ID of its packet; a frame that a switch sent has the one that it leaves
+    /// by, and keeps it until the caller says otherwise. Errors: [`EmbedError::NoPort`]; then the
+    /// frames stay in `frames`.
     pub fn receive(
         &mut self,
         now: Time,
@@ -179,8 +181,9 @@ impl EmbeddedSwitch {
         Ok(())
     }
 
-    /// Traces a frame: returns what the switch would do with it, and why; nothing changes. The
-    /// trace can be serialised, and printed as `bofuss trace` does. Errors: [`EmbedError::Trace`].
+    /// Traces a frame that comes by no tunnel: returns what the switch would do with it, and why;
+    /// nothing changes. The trace can be serialised, and printed as `bofuss trace` does. Errors:
+    /// [`EmbedError::Trace`].
     pub fn explain(&mut self, now: Time, port: PortNo, frame: &[u8]) -> Result<Trace, EmbedError> {
         let trace = Trace::of(&mut self.switch, now, port, frame);
         trace.map_err(|error| EmbedError::Trace(error.to_string()))

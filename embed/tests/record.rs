@@ -322,7 +322,7 @@ fn an_input_is_the_same_after_its_text() {
     for line in [
         &port,
         "9 port-lost 1 1 2 3 4",
-        "9 frames 1 0001 - 020304,checksum=0:1,gso=udp:5,ecn,fragment=7",
+        "9 frames 1 0001 - 020304,checksum=0:1,gso=udp:5,ecn,fragment=7,tunnel=18446744073709551",
         "9 connect 1 1.0 tool",
         "9 connect 2 beside 1 3 datagrams",
         "9 disconnect 1",

@@ -247,7 +247,8 @@ impl EngineNotes for FastPath {
 
 impl FrameEngine for FastPath {
     fn receive_burst<S: Sink>(cx: &mut FastContext<'_, S>, port: PortNo, frames: &mut Vec<Frame>) {
-        if uses_cache::<S>(&cx.pipeline.config) {
+        let is_plain = frames.iter().all(|frame| frame.tunnel_id == 0);
+        if is_plain && uses_cache::<S>(&cx.pipeline.config) {
             process_frames(cx, port, frames);
         } else {
             receive_each(cx, port, frames);

@@ -104,6 +104,7 @@ impl Pool {
             end: HEADROOM_BYTES,
             offload: Offload::NONE,
             tag: 0,
+            tunnel_id: 0,
             pool,
         })
     }
@@ -134,6 +135,9 @@ pub struct Frame {
     pub offload: Offload,
     /// A number for the use of the frame's current owner; copies and segments do not have it.
     pub tag: u32,
+    /// The tunnel by which it came in to a logical port or leaves by one; 0 for none. Copies and
+    /// segments have it, too.
+    pub tunnel_id: u64,
     pool: Pool,
 }
 
@@ -219,6 +223,7 @@ impl Frame {
     pub fn try_clone(&self) -> Option<Self> {
         let mut copy = self.pool.frame(self.bytes())?;
         copy.offload = self.offload;
+        copy.tunnel_id = self.tunnel_id;
         Some(copy)
     }
 
@@ -231,6 +236,7 @@ impl Frame {
             end: 0,
             offload: Offload::NONE,
             tag: 0,
+            tunnel_id: 0,
             pool: self.pool.clone(),
         };
         core::mem::replace(self, empty)

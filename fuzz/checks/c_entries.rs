@@ -13,9 +13,10 @@ use bofuss::codec::{
     PacketInFields,
 };
 use bofuss::connection::{bofuss_connect, bofuss_disconnect, bofuss_feed, bofuss_set_held_bytes};
+use bofuss::frame::FrameBytes;
 use bofuss::port::{
     bofuss_port_add, bofuss_port_remove, bofuss_port_set_link, bofuss_port_set_room,
-    bofuss_receive, bofuss_trace, FrameBytes,
+    bofuss_receive, bofuss_trace,
 };
 use bofuss::switch::{
     bofuss_config_default, bofuss_get_table_entries, bofuss_get_usage, bofuss_next_tick,
@@ -198,7 +199,11 @@ unsafe fn call(
     } = arguments;
     let mut size = 0_usize;
     let conn = u64::from(number);
-    let frame = FrameBytes { bytes, length };
+    let frame = FrameBytes {
+        bytes,
+        length,
+        tunnel_id: conn,
+    };
     let frames = [frame; 3];
     let text = arguments.line.as_ptr().cast::<c_char>();
     // SAFETY: every pointer is NULL, or names what is there for as long as the call.

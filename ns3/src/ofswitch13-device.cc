@@ -506,7 +506,7 @@ OFSwitch13Device::GetSwitchPort(uint32_t number) const
 }
 
 void
-OFSwitch13Device::ReceiveFromSwitchPort(Ptr<Packet> packet, uint32_t port, uint64_t)
+OFSwitch13Device::ReceiveFromSwitchPort(Ptr<Packet> packet, uint32_t port, uint64_t tunnelId)
 {
     uint64_t bits = 8 * static_cast<uint64_t>(packet->GetSize());
     if (bits > m_cpuTokens)
@@ -519,11 +519,11 @@ OFSwitch13Device::ReceiveFromSwitchPort(Ptr<Packet> packet, uint32_t port, uint6
     m_cpuUsed += bits;
     NS_LOG_DEBUG("switch " << m_dpId << ": " << packet->GetSize() << " bytes from port " << port);
     m_pipelinePacket(packet);
-    Simulator::Schedule(m_pipelineDelay, &OFSwitch13Device::Pipeline, this, packet, port);
+    Simulator::Schedule(m_pipelineDelay, &OFSwitch13Device::Pipeline, this, packet, port, tunnelId);
 }
 
 void
-OFSwitch13Device::Pipeline(Ptr<Packet> packet, uint32_t port)
+OFSwitch13Device::Pipeline(Ptr<Packet> packet, uint32_t port, uint64_t tunnelId)
 {
     if (!m_switch)
     {
@@ -531,7 +531,7 @@ OFSwitch13Device::Pipeline(Ptr<Packet> packet, uint32_t port)
     }
     std::vector<uint8_t> bytes(packet->GetSize());
     packet->CopyData(bytes.data(), bytes.size());
-    bofuss_frame frame{bytes.data(), bytes.size()};
+    bofuss_frame frame{bytes.data(), bytes.size(), tunnelId};
     if (DatapathLog().is_open())
     {
         DatapathLog() << Simulator::Now().As(Time::S) << " switch " << m_dpId << " port " << port
@@ -580,7 +580,7 @@ OFSwitch13Device::Explain(Ptr<const Packet> packet, uint32_t port, bool isJson)
     packet->CopyData(bytes.data(), bytes.size());
     std::vector<char> text(1 << 17);
     size_t length = 0;
-    bofuss_frame frame{bytes.data(), bytes.size()};
+    bofuss_frame frame{bytes.data(), bytes.size(), 0};
     bofuss_status status =
         bofuss_trace(m_switch, Now(), port, frame, isJson, text.data(), text.size(), &length);
     return status == BOFUSS_STATUS_OK ? std::string(text.data(), length) : std::string();
@@ -637,13 +637,12 @@ void
 OFSwitch13Device::Transmit(void* user,
                            uint32_t port,
                            uint32_t queue,
-                           const uint8_t* frame,
-                           size_t n)
+                           const bofuss_frame* frame)
 {
     Ptr<OFSwitch13Port> out = static_cast<OFSwitch13Device*>(user)->GetSwitchPort(port);
     if (out)
     {
-        out->Send(frame, n, queue);
+        out->Send(frame->bytes, frame->length, queue, frame->tunnel_id);
     }
 }
 

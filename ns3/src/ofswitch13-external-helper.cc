@@ -120,7 +120,6 @@ OFSwitch13ExternalHelper::CreateOpenFlowChannels()
     NS_ABORT_MSG_IF(m_created, "the channels are there already");
     NS_ABORT_MSG_IF(!m_node, "there is no controller");
     m_created = true;
-    InstallStack(m_switchNodes);
     NetDeviceContainer devices = m_csma.Install(m_switchNodes, m_channel);
     m_channelDevices.Add(devices);
     m_addresses.Assign(devices);

@@ -98,6 +98,8 @@ Ptr<OFSwitch13Device>
 OFSwitch13Helper::InstallSwitch(Ptr<Node> node)
 {
     NS_ABORT_MSG_IF(m_created, "the channels are there already");
+    // Now, because what carries tunnels to logical ports may get addresses before there are channels.
+    InstallStack(NodeContainer(node));
     Ptr<OFSwitch13Device> device = m_devFactory.Create<OFSwitch13Device>();
     node->AggregateObject(device);
     m_switchNodes.Add(node);

@@ -44,8 +44,8 @@ OFSwitch13InternalHelper::CreateOpenFlowChannels()
     NS_ABORT_MSG_IF(m_created, "the channels are there already");
     NS_ABORT_MSG_IF(m_controllers.empty(), "there is no controller");
     m_created = true;
+    InstallStack(m_controllerNodes);
     NodeContainer all(m_switchNodes, m_controllerNodes);
-    InstallStack(all);
     std::vector<std::vector<Address>> addresses(m_switchNodes.GetN());
     auto address = [this](Ipv4Address host, size_t controller) {
         UintegerValue port;

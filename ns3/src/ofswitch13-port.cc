@@ -3,11 +3,14 @@
 
 #include "ns3/csma-net-device.h"
 #include "ns3/ethernet-header.h"
+#include "ns3/ethernet-trailer.h"
 #include "ns3/log.h"
 #include "ns3/ofswitch13-device.h"
 #include "ns3/ofswitch13-link.h"
 #include "ns3/ofswitch13-priority-queue.h"
 #include "ns3/pointer.h"
+#include "ns3/tunnel-id-tag.h"
+#include "ns3/virtual-net-device.h"
 
 namespace ns3
 {
@@ -17,10 +20,18 @@ NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Port);
 
 namespace
 {
-// Bytes of an Ethernet header.
+// Bytes of an Ethernet header, and of a trailer.
 const uint32_t ETHERNET_BYTES = 14;
+const uint32_t TRAILER_BYTES = 4;
 // Types below are lengths of 802.3 frames.
 const uint16_t MIN_TYPE = 1536;
+
+// What a host would take of a device that is a port only.
+bool
+TakeNothing(Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&)
+{
+    return true;
+}
 
 ObjectFactory
 DefaultQueueFactory()
@@ -66,9 +77,15 @@ OFSwitch13Port::GetTypeId()
 OFSwitch13Port::OFSwitch13Port(Ptr<OFSwitch13Device> device, Ptr<NetDevice> port, uint32_t number)
     : m_device(device),
       m_port(port),
-      m_number(number)
+      m_number(number),
+      m_isLogical(DynamicCast<VirtualNetDevice>(port))
 {
     port->SetPromiscReceiveCallback(MakeCallback(&OFSwitch13Port::Receive, this));
+    if (m_isLogical)
+    {
+        // It calls this, too, and may be of no node, which would set it.
+        port->SetReceiveCallback(MakeCallback(&TakeNothing));
+    }
 }
 
 void
@@ -133,19 +150,36 @@ OFSwitch13Port::Receive(Ptr<NetDevice>,
                         NetDevice::PacketType)
 {
     Ptr<Packet> frame = packet->Copy();
-    EthernetHeader header(false);
-    header.SetSource(Mac48Address::ConvertFrom(from));
-    header.SetDestination(Mac48Address::ConvertFrom(to));
-    header.SetLengthType(protocol);
-    frame->AddHeader(header);
-    NS_LOG_DEBUG("port " << m_number << " gets " << frame->GetSize() << " bytes");
+    TunnelIdTag tunnel;
+    if (m_isLogical)
+    {
+        // What decapsulates packets makes frames of them.
+        if (frame->GetSize() < ETHERNET_BYTES + TRAILER_BYTES)
+        {
+            NS_LOG_WARN("port " << m_number << " gets " << frame->GetSize() << " bytes, no frame");
+            return false;
+        }
+        frame->RemovePacketTag(tunnel);
+        EthernetTrailer trailer;
+        frame->RemoveTrailer(trailer);
+    }
+    else
+    {
+        EthernetHeader header(false);
+        header.SetSource(Mac48Address::ConvertFrom(from));
+        header.SetDestination(Mac48Address::ConvertFrom(to));
+        header.SetLengthType(protocol);
+        frame->AddHeader(header);
+    }
+    NS_LOG_DEBUG("port " << m_number << " gets " << frame->GetSize() << " bytes by tunnel "
+                         << tunnel.GetTunnelId());
     m_rxTrace(frame);
-    m_device->ReceiveFromSwitchPort(frame, m_number);
+    m_device->ReceiveFromSwitchPort(frame, m_number, tunnel.GetTunnelId());
     return true;
 }
 
 bool
-OFSwitch13Port::Send(const uint8_t* frame, size_t length, uint32_t queue)
+OFSwitch13Port::Send(const uint8_t* frame, size_t length, uint32_t queue, uint64_t tunnelId)
 {
     if (length < ETHERNET_BYTES)
     {
@@ -163,6 +197,10 @@ OFSwitch13Port::Send(const uint8_t* frame, size_t length, uint32_t queue)
     }
     Ptr<Packet> packet = Create<Packet>(frame + ETHERNET_BYTES, length - ETHERNET_BYTES);
     packet->AddPacketTag(QueueTag(queue));
+    if (m_isLogical)
+    {
+        packet->AddPacketTag(TunnelIdTag(tunnelId));
+    }
     NS_LOG_DEBUG("port " << m_number << " sends " << length << " bytes by queue " << queue);
     if (!m_txTrace.IsEmpty())
     {

@@ -98,13 +98,13 @@ fn replicas(copies: &[PortCopy]) -> Vec<Replica> {
 
 /// Gives both the same groups, sessions and meters.
 fn configure(switch: &mut Switch, oracle: &mut Interpreter<'_>) {
-    let set = switch.set_multicast_group(1, replicas(&GROUP));
+    let set = switch.replication_mut().set_group(1, replicas(&GROUP));
     set.expect("it fits");
     oracle.group = GROUP.into();
     oracle.sessions = vec![copies::Session::default()];
     for (id, (copies, truncate)) in (1..).zip(SESSIONS) {
         let replicas = replicas(copies);
-        let set = switch.set_clone_session(id, Some(Session { replicas, truncate }));
+        let set = switch.replication_mut().set_session(id, Some(Session { replicas, truncate }));
         set.expect("it fits");
         oracle.sessions.push(copies::Session {
             copies: copies.to_vec(),
@@ -120,7 +120,7 @@ fn configure(switch: &mut Switch, oracle: &mut Interpreter<'_>) {
             peak_rate,
             peak_burst,
         };
-        let set = switch.set_meter(0, index, Some(config), 0);
+        let set = switch.externs_mut().set_meter(0, index, Some(config), 0);
         set.expect("it is there");
         oracle.meters[index] = Some(Meter {
             committed: (committed_rate, committed_burst, committed_burst * 1_000_000),

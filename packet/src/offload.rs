@@ -330,6 +330,7 @@ impl Cut {
         bytes[..headers.len()].copy_from_slice(headers);
         bytes[headers.len()..].copy_from_slice(part);
         self.seal(&mut piece, segments);
+        piece.tunnel_id = frame.tunnel_id;
         Some(piece)
     }
 

@@ -59,8 +59,8 @@ pub fn arrival(in_port: PortNo, additions: &Additions) -> Key {
 impl Packet {
     /// Reads a frame that came in through port `in_port`.
     ///
-    /// Metadata and tunnel id begin as 0. Spec: OpenFlow 1.3.5 section 7.2.3.7. Choice: IN_PHY_PORT
-    /// is `in_port`, since no port is a logical one.
+    /// Metadata begins as 0, the tunnel id as the frame's. Spec: OpenFlow 1.3.5 section 7.2.3.7.
+    /// Choice: IN_PHY_PORT is `in_port`, also of a logical one.
     #[inline]
     pub fn new(frame: Frame, in_port: PortNo) -> Self {
         Self::with_additions(frame, in_port, Additions::NONE)
@@ -96,6 +96,9 @@ impl Packet {
             this.layout.leave_ethernet();
         }
         write(this.frame.bytes(), &this.layout, &mut this.key);
+        if this.frame.tunnel_id != 0 {
+            this.key.set(TUNNEL_ID, this.frame.tunnel_id.into());
+        }
         this
     }
 
@@ -116,6 +119,13 @@ impl Packet {
     #[inline]
     pub fn in_port(&self) -> PortNo {
         PortNo(self.key.in_port())
+    }
+
+    /// Takes the frame out, to leave by the tunnel that the key says.
+    #[inline]
+    pub fn take_frame(&mut self) -> Frame {
+        self.frame.tunnel_id = self.key.tunnel_id();
+        self.frame.take()
     }
 
     /// The match key.

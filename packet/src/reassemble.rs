@@ -92,8 +92,8 @@ impl Reassembler {
     /// are lost: this fragment, if it is wrong or there is no room for it; with it those that it
     /// overlaps.
     ///
-    /// Fragments belong together if all before their IP headers is equal, too. The packet has the
-    /// first fragment's headers, and remembers how long the longest fragment was.
+    /// Fragments belong together if their tunnel and all before their IP headers is equal, too. The
+    /// packet has the first fragment's headers, and remembers how long the longest fragment was.
     pub fn add(&mut self, now_ns: u64, packet: Packet) -> (Option<Packet>, usize) {
         let bytes = packet.frame.bytes();
         let layout = packet.layout();
@@ -195,6 +195,7 @@ impl Reassembler {
 fn identity(packet: &Packet, ip: usize, body: usize) -> Vec<u8> {
     let bytes = packet.frame.bytes();
     let mut identity = packet.in_port().0.to_be_bytes().to_vec();
+    identity.extend(packet.frame.tunnel_id.to_be_bytes());
     // The bytes in front of IP; identification, protocol and addresses.
     let ranges = match bytes[ip] >> 4 {
         4 => [0..ip, ip + 4..ip + 6, ip + 9..ip + 10, ip + 12..ip + 20],
@@ -232,6 +233,7 @@ pub fn fragment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
         one.bytes_mut()[body..].copy_from_slice(part);
         let more = index * step + part.len() < payload.len();
         seal(one.bytes_mut(), (ip, body), index * step, more);
+        one.tunnel_id = frame.tunnel_id;
         emit(one);
     }
     true
@@ -298,6 +300,7 @@ fn join(parts: &[WaitingFragment], ip: usize) -> Option<Frame> {
         bytes[first.body + part.at..][..carried.len()].copy_from_slice(carried);
     }
     seal(bytes, (ip, first.body), 0, false);
+    whole.tunnel_id = first.frame.tunnel_id;
     let longest = parts.iter().map(|part| part.end - part.at).max();
     whole.offload.fragment_bytes = longest.unwrap_or(0) as u16 & !7;
     Some(whole)

@@ -493,6 +493,7 @@ mod tests {
             bytes: vec![7; frame_bytes],
             omitted_bytes: 0,
             offload: Default::default(),
+            tunnel_id: 0,
         };
         recorder.begin(Time(at), |_| {
             Some(RecordedInput::Frames(PortNo(1), vec![frame]))

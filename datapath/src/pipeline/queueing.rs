@@ -58,9 +58,9 @@ impl<S: Sink> PortSender<'_, S> {
         let tags = packet.tags_before_ip();
         let whole = self.queues.takes_whole(number, class.queue, &packet.frame);
         if whole && capabilities.take(&packet.frame.offload, tags) {
-            self.enqueue_or_transmit(packet.frame.take(), number, class);
+            self.enqueue_or_transmit(packet.take_frame(), number, class);
         } else {
-            self.send_prepared(packet.frame.take(), number, capabilities, class);
+            self.send_prepared(packet.take_frame(), number, capabilities, class);
         }
     }
 

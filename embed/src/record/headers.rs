@@ -71,6 +71,7 @@ impl FrameDetail {
             bytes: kept.into(),
             omitted_bytes: omitted.len(),
             offload: frame.offload,
+            tunnel_id: frame.tunnel_id,
         }
     }
 

@@ -87,6 +87,8 @@ pub struct RecordedFrame {
     pub omitted_bytes: usize,
     /// Its offload record: what its sender left to be done.
     pub offload: Offload,
+    /// The tunnel by which it came in or leaves, or 0.
+    pub tunnel_id: u64,
 }
 
 impl From<&Frame> for RecordedFrame {
@@ -96,6 +98,7 @@ impl From<&Frame> for RecordedFrame {
             bytes: frame.bytes().into(),
             omitted_bytes: 0,
             offload: frame.offload,
+            tunnel_id: frame.tunnel_id,
         }
     }
 }
@@ -124,8 +127,8 @@ pub enum RecordedInput {
     /// `port-lost PORT RX_OVER RX_ERRORS TX_DROPPED TX_ERRORS`: what its driver lost.
     PortLost(PortNo, Box<PortStats>),
     /// `frames PORT FRAME...`: one batch. The bytes of a frame may be followed by `,omitted=BYTES`
-    /// for those that are not recorded, and by its offload record: `,checksum=START:AT`,
-    /// `,gso=KIND:BYTES`, `,ecn` and `,fragment=BYTES`.
+    /// for those that are not recorded, by its offload record: `,checksum=START:AT`,
+    /// `,gso=KIND:BYTES`, `,ecn` and `,fragment=BYTES`, and by `,tunnel=ID`.
     Frames(PortNo, Vec<RecordedFrame>),
     /// `connect CONNECTION VERSION controller|tool`.
     Connect(ConnId, Version, bool),

@@ -221,6 +221,7 @@ fn batch(switch: &Switch, frames: &[RecordedFrame]) -> Result<Vec<Frame>, Record
         let taken = switch.datapath().pool().frame(&recorded.filled());
         let mut frame = taken.ok_or_else(|| String::from("there is no buffer for a frame"))?;
         frame.offload = recorded.offload;
+        frame.tunnel_id = recorded.tunnel_id;
         batch.push(frame);
     }
     Ok(batch)

@@ -132,6 +132,9 @@ impl Display for RecordedFrame {
         if fragment_bytes > 0 {
             write!(f, ",fragment={fragment_bytes}")?;
         }
+        if self.tunnel_id != 0 {
+            write!(f, ",tunnel={}", self.tunnel_id)?;
+        }
         Ok(())
     }
 }
@@ -146,6 +149,7 @@ impl FromStr for RecordedFrame {
         let bytes = bytes(parts.next().unwrap_or_default())?;
         let mut all_bytes = bytes.len();
         let mut offload = Offload::NONE;
+        let mut tunnel_id = 0;
         for part in parts {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             match key {
@@ -157,6 +161,7 @@ impl FromStr for RecordedFrame {
                 "gso" => offload.gso = Some(gso(value)?),
                 "ecn" if let Some(gso) = &mut offload.gso => gso.ecn = true,
                 "fragment" => offload.fragment_bytes = number(value, "length of a fragment")?,
+                "tunnel" => tunnel_id = number(value, "tunnel id")?,
                 _ => return Err(format!("'{}' is no property of a frame", shortened(part)).into()),
             }
         }
@@ -167,6 +172,7 @@ impl FromStr for RecordedFrame {
             omitted_bytes: all_bytes - bytes.len(),
             bytes,
             offload,
+            tunnel_id,
         })
     }
 }

@@ -72,8 +72,7 @@ class OFSwitch13Device : public Object
     uint64_t GetMeterDropCounter() const;
     uint64_t GetTableDropCounter() const;
     uint64_t GetDropCounter() const;
-    // Sends a packet, with its Ethernet header, through the pipeline. The tunnel id is not told to
-    // the pipeline.
+    // Sends a packet, with its Ethernet header, through the pipeline, by which tunnel it came.
     void ReceiveFromSwitchPort(Ptr<Packet> packet, uint32_t port, uint64_t tunnelId = 0);
     // Connects to a controller (an InetSocketAddress) at once.
     void StartControllerConnection(const Address& controller);
@@ -108,7 +107,7 @@ class OFSwitch13Device : public Object
         uint32_t maxHeld{0};
     };
 
-    static void Transmit(void* user, uint32_t port, uint32_t queue, const uint8_t* frame, size_t n);
+    static void Transmit(void* user, uint32_t port, uint32_t queue, const bofuss_frame* frame);
     static void SendBytes(void* user, uint64_t connection, const uint8_t* bytes, size_t n);
     static void CloseConnection(void* user, uint64_t connection, const char* why);
 
@@ -117,7 +116,7 @@ class OFSwitch13Device : public Object
 
     std::string Explain(Ptr<const Packet> packet, uint32_t port, bool isJson);
     uint64_t Now() const;
-    void Pipeline(Ptr<Packet> packet, uint32_t port);
+    void Pipeline(Ptr<Packet> packet, uint32_t port, uint64_t tunnelId);
     void Refill();
     // Schedules what the switch waits for, and updates the traced values.
     void Settle();

@@ -14,8 +14,9 @@ namespace ns3
 
 class OFSwitch13Device;
 
-// A port: a CSMA device or the end of a link (physical), or a virtual device (logical). Frames come through the device's
-// promiscuous callback, without the Ethernet header, and leave by SendFrom.
+// A port: a CSMA device or the end of a link (physical), or a virtual device (logical). Packets come through the
+// device's promiscuous callback, and leave by SendFrom. Those that come from a logical port have an Ethernet header and
+// trailer, and are tagged with the id of their tunnel, or it is 0; those that leave by one are tagged with theirs.
 class OFSwitch13Port : public Object
 {
   public:
@@ -27,8 +28,8 @@ class OFSwitch13Port : public Object
     // None on a logical port.
     Ptr<OFSwitch13Queue> GetPortQueue() const;
     Ptr<OFSwitch13Device> GetSwitchDevice() const;
-    // Sends a frame, header included, by a queue of the port. False if the device refuses it.
-    bool Send(const uint8_t* frame, size_t length, uint32_t queue = 0);
+    // Sends a frame, header included, by a queue of the port, or by a tunnel. False if the device refuses it.
+    bool Send(const uint8_t* frame, size_t length, uint32_t queue = 0, uint64_t tunnelId = 0);
 
   protected:
     void DoDispose() override;
@@ -45,6 +46,7 @@ class OFSwitch13Port : public Object
     Ptr<OFSwitch13Device> m_device;
     Ptr<NetDevice> m_port;
     uint32_t m_number{0};
+    bool m_isLogical{false};
     ObjectFactory m_queueFactory;
     // Of a physical port; a logical one sends at once.
     Ptr<OFSwitch13Queue> m_queue;

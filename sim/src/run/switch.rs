@@ -17,7 +17,11 @@ impl Network {
         loop {
             while let Some(effect) = self.switch_node(id).switch.next_effect() {
                 match effect {
-                    Effect::Transmit { port, frame, .. } => {
+                    Effect::Transmit {
+                        port, mut frame, ..
+                    } => {
+                        // A link is no tunnel.
+                        frame.tunnel_id = 0;
                         if self.switch_node(id).is_paced(port) {
                             sent.insert(port);
                         }

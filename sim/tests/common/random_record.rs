@@ -103,6 +103,7 @@ impl Recording {
                     omitted_bytes: 0,
                     bytes: bytes.clone(),
                     offload: Offload::NONE,
+                    tunnel_id: 0,
                 };
                 let port = PortNo(port);
                 self.step(now, RecordedInput::Frames(port, vec![noted]), |switch| {
