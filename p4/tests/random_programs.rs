@@ -104,7 +104,9 @@ fn configure(switch: &mut Switch, oracle: &mut Interpreter<'_>) {
     oracle.sessions = vec![copies::Session::default()];
     for (id, (copies, truncate)) in (1..).zip(SESSIONS) {
         let replicas = replicas(copies);
-        let set = switch.replication_mut().set_session(id, Some(Session { replicas, truncate }));
+        let set = switch
+            .replication_mut()
+            .set_session(id, Some(Session { replicas, truncate }));
         set.expect("it fits");
         oracle.sessions.push(copies::Session {
             copies: copies.to_vec(),

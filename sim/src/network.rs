@@ -469,7 +469,7 @@ impl Network {
 }
 
 /// Errors: a value of a link's configuration is none that it can have.
-fn check_link(config: &LinkConfig) -> Result<(), NetworkError> {
+pub(crate) fn check_link(config: &LinkConfig) -> Result<(), NetworkError> {
     if config.delay_ns == 0 {
         return Err(NetworkError::BadLink("a link's delay is at least 1 ns"));
     }

@@ -159,7 +159,7 @@ fn moves_that_make_no_sense_are_refused_with_their_lines() {
         (
             row("5", "state = \"up\""),
             0,
-            "one of link, controller and host",
+            "it needs one of link, controller",
         ),
         (
             row("5", "host = \"h2\"\nto = \"s3:7\"") + &row("5", "host = \"h4\"\nto = \"s3:7\""),

@@ -285,6 +285,38 @@ fn what_is_wrong_is_reported_with_its_line() {
             "line 4: 'a': there is no such link",
         ),
         (
+            "end = 1\n[defaults.link]\njitter_us = -1",
+            "line 2: jitter_us is out of range",
+        ),
+        (
+            "end = 1\n[defaults.link]\nloss = nan",
+            "line 2: a link's loss is 0 to 1",
+        ),
+        (
+            "end = 1\n[defaults.link]\nbursts = { begin = 2, end = 1 }",
+            "line 2: a link's bursts have shares of 0 to 1",
+        ),
+        (
+            "end = 1\ndefaults.link.loss = 2",
+            "line 2: a link's loss is 0 to 1",
+        ),
+        (
+            "end = 1\n[defaults]\nmtu = 1279\n[[host]]\nname = \"a\"",
+            "line 3: mtu: at least 1280",
+        ),
+        (
+            "end = 1\n[[host]]\nname = \"a\"\nmac = \"01:00:00:00:00:01\"",
+            "line 4: '01:00:00:00:00:01': no Ethernet address of one host",
+        ),
+        (
+            "end = 1\n[[traffic]]\nkind = \"tcp\"\nfrom = \"a\"\nto = \"b\"\nsize = 0",
+            "line 2: traffic: size is at least 1",
+        ),
+        (
+            "end = 1\n[[change]]\nat = 1\nlink = \"a\"\nswitch = \"b\"\nstate = \"up\"",
+            "line 2: change: it needs one of link, controller, perhaps with switch, and host",
+        ),
+        (
             "end = 1\n[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"",
             "line 2: traffic: ",
         ),

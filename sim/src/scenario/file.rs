@@ -76,13 +76,12 @@ pub enum Ties {
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     /// Of links: all but ends and name.
-    #[serde(default)]
-    pub link: LinkRow,
+    pub link: Option<Spanned<LinkRow>>,
     /// Of switches of OpenFlow: all but name, datapath id and flows.
     #[serde(default)]
     pub switch: SwitchRow,
     /// The longest IP packet that hosts send, in bytes.
-    pub mtu: Option<u16>,
+    pub mtu: Option<Spanned<u16>>,
 }
 
 /// A link. Missing keys are as in the defaults, and keys missing there as in
@@ -163,7 +162,7 @@ pub struct HostRow {
     /// Its IPv6 address, likewise.
     pub ip6: Option<Spanned<String>>,
     /// The longest IP packet that it sends, in bytes.
-    pub mtu: Option<u16>,
+    pub mtu: Option<Spanned<u16>>,
 }
 
 /// A controller.

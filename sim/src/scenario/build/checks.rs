@@ -45,8 +45,8 @@ impl Builder<'_> {
                 let text = format!("traffic: stop {stop} is not after start {start}");
                 return Err(self.source.error(row.span(), text));
             }
-            if count(row.get_ref()) == Some(0) {
-                let text = "traffic: count is at least 1";
+            if let (key, Some(0)) = amount(row.get_ref()) {
+                let text = format!("traffic: {key} is at least 1");
                 return Err(self.source.error(row.span(), text));
             }
         }
@@ -177,12 +177,12 @@ fn times(row: &TrafficRow) -> (f64, Option<f64>) {
     }
 }
 
-/// The most packets of traffic.
-fn count(row: &TrafficRow) -> Option<u64> {
+/// The most that traffic sends, with its key.
+fn amount(row: &TrafficRow) -> (&'static str, Option<u64>) {
     match row {
-        TrafficRow::Ping(row) => row.count,
-        TrafficRow::Udp(row) => row.count,
-        TrafficRow::Tcp(row) => row.size,
+        TrafficRow::Ping(row) => ("count", row.count),
+        TrafficRow::Udp(row) => ("count", row.count),
+        TrafficRow::Tcp(row) => ("size", row.size),
     }
 }
 

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::Builder;
 use crate::link::{LinkConfig, LinkState, NodeId, NodePort};
-use crate::network::{Change, MAX_PORT};
+use crate::network::{Change, MAX_PORT, check_link};
 use crate::scenario::ScenarioError;
 use crate::scenario::file::{ChangeRow, LinkRow};
 use crate::scenario::names::matches;
@@ -41,9 +41,11 @@ impl PlannedLink {
 impl Builder<'_> {
     /// Adds the links: those of the topology, of hosts that name a switch, and of `[[link]]`s.
     pub(super) fn links(&mut self) -> Result<(), ScenarioError> {
-        let defaults = &self.file.defaults.link;
         let mut links = Vec::new();
-        let default = self.link_config(LinkConfig::default(), defaults, 0..0)?;
+        let mut default = LinkConfig::default();
+        if let Some(row) = &self.file.defaults.link {
+            default = self.link_config(default, row.get_ref(), row.span())?;
+        }
         for link in &self.topology.links {
             let first = self.topology.nodes[link.ends.0].name.clone();
             let second = self.topology.nodes[link.ends.1].name.clone();
@@ -184,6 +186,7 @@ impl Builder<'_> {
         config.queue_bytes = row.queue_bytes.unwrap_or(old.queue_bytes);
         config.loss = row.loss.unwrap_or(old.loss);
         config.overhead_bytes = row.overhead.unwrap_or(old.overhead_bytes);
+        check_link(&config).map_err(|error| self.source.error(span, error.to_string()))?;
         Ok(config)
     }
 
@@ -251,7 +254,7 @@ impl Builder<'_> {
                     self.plan_move(at, moved);
                     moved += 1;
                 }
-                (Some(link), None, None) => {
+                (Some(link), None, None) if change.switch.is_none() => {
                     self.link_change(at, link, self.state_of(row)?)?;
                 }
                 (None, Some(controller), None) => {
@@ -259,7 +262,8 @@ impl Builder<'_> {
                     self.connection_change(at, controller, state, change)?;
                 }
                 _ => {
-                    let text = "change: it needs one of link, controller and host";
+                    let text =
+                        "change: it needs one of link, controller, perhaps with switch, and host";
                     return Err(self.source.error(row.span(), text));
                 }
             }

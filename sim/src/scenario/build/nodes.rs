@@ -11,7 +11,7 @@ use bofuss_oflib::{Mac, Message, Version};
 use toml::Spanned;
 
 use super::{Builder, BuiltHost, Outside};
-use crate::host::{EndHost, HostAddresses, HostConfig, known_addresses};
+use crate::host::{EndHost, HostAddresses, HostConfig, MIN_MTU_BYTES, known_addresses};
 use crate::link::NodeId;
 use crate::random::Random;
 use crate::scenario::file::{HostRow, SwitchRow};
@@ -244,7 +244,9 @@ impl Builder<'_> {
         };
         if let Some(mac) = row.and_then(|row| row.mac.as_ref()) {
             let parsed = Mac::from_str(mac.get_ref());
-            addresses.mac = parsed.map_err(|_| self.source.about(mac, "no Ethernet address"))?;
+            let parsed = parsed.ok().filter(|mac| !mac.is_multicast());
+            let wanted = "no Ethernet address of one host";
+            addresses.mac = parsed.ok_or_else(|| self.source.about(mac, wanted))?;
         }
         if let Some(ip) = row.and_then(|row| row.ip.as_ref()) {
             let parsed = prefixed(ip.get_ref(), 32);
@@ -256,11 +258,16 @@ impl Builder<'_> {
             let wanted = "no IPv6 address with its prefix, as fd00::1/64";
             addresses.ip6 = Some(parsed.ok_or_else(|| self.source.about(ip, wanted))?);
         }
-        let mtu = row.and_then(|row| row.mtu).or(self.file.defaults.mtu);
+        let mtu = row.and_then(|row| row.mtu.as_ref());
+        let mtu = mtu.or(self.file.defaults.mtu.as_ref());
+        if let Some(mtu) = mtu.filter(|mtu| *mtu.get_ref() < MIN_MTU_BYTES) {
+            let text = format!("mtu: at least {MIN_MTU_BYTES}");
+            return Err(self.source.error(mtu.span(), text));
+        }
         let mut random = Random::new(self.file.seed, HOST_STREAMS + u64::from(number));
         Ok(HostConfig {
             addresses,
-            mtu_bytes: mtu.unwrap_or(DEFAULT_MTU),
+            mtu_bytes: mtu.map_or(DEFAULT_MTU, |mtu| *mtu.get_ref()),
             seed: random.next(),
             known: Default::default(),
         })
