@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void, CString};
 use bofuss_embed::p4::{Named, P4Effect, P4Error, P4Switch, Program};
 use bofuss_embed::Time;
 
-use crate::port::FrameBytes;
+use crate::frame::FrameBytes;
 use crate::{bytes_at, c_text, copy_out, guarded, store, text_at, Done, Status};
 
 /// A switch with a P4 program.
