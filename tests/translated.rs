@@ -47,9 +47,10 @@ const REASONS: &[&str] = &[
     "the mask must take all priority bits or none",
 ];
 
-/// Flows of which ovs-ofctl silently sends only a part, as the version does not have the rest.
-/// dpctl refuses them.
+/// Flows of which ovs-ofctl silently sends only a part, or a resubmit in place of goto_table, as
+/// the version does not have the rest. dpctl refuses them.
 const PARTLY: &[&str] = &[
+    "goto_table",
     "importance=",
     "write_actions",
     "clear_actions",

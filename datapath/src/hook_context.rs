@@ -18,7 +18,7 @@ use crate::{Qos, Time, Trial, Verdict};
 pub enum HookAct {
     /// Apply these actions to the packet.
     Apply(Vec<Action>),
-    /// Apply these actions to a copy of the packet.
+    /// Apply these actions, and then its action set, to a copy of the packet.
     ApplyToCopy(Vec<Action>),
     /// Apply these actions to another packet.
     Emit(Box<Packet>, Vec<Action>),
@@ -308,7 +308,8 @@ impl HookContext<'_> {
         self.outcome.acts.push(HookAct::Apply(actions));
     }
 
-    /// Applies actions to a copy of the packet, with its action set, queue and QoS record.
+    /// Applies actions to a copy of the packet, which begins with its action set, queue and QoS
+    /// record; then the copy's action set is executed.
     pub fn apply_to_copy(&mut self, actions: Vec<Action>) {
         self.outcome.acts.push(HookAct::ApplyToCopy(actions));
     }

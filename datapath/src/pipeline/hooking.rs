@@ -328,7 +328,7 @@ fn do_for_hook<S: Sink, E: EngineNotes>(
     Ok(())
 }
 
-/// Applies actions to a copy of a packet.
+/// Applies actions, and then the action set, to a copy of a packet.
 fn apply_to_copy<S: Sink, E: EngineNotes>(
     cx: &mut Context<'_, S, E>,
     walk: &mut Walk<'_, E>,
@@ -350,6 +350,7 @@ fn apply_to_copy<S: Sink, E: EngineNotes>(
         ..Walk::from(&mut packet)
     };
     let result = actions.iter().try_for_each(|a| cx.apply(&mut copy, a));
+    let result = result.and_then(|()| cx.tables_and_set(&mut copy, None));
     walk.limits = copy.limits;
     cx.end_copy(&mut copy, result);
 }

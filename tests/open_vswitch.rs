@@ -1,0 +1,212 @@
+//! The same flows and frames in Open vSwitch and here: the same frames leave by the same ports.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bofuss_embed::{Effect, EmbeddedConfig, EmbeddedSwitch, Time, port};
+use bofuss_oflib::message::FlowModCommand;
+use bofuss_oflib::text::{parse_bytes, parse_flow};
+use bofuss_oflib::{Message, PortNo, Version};
+use bofuss_tests::{Process, have, ok, run, until};
+
+/// Flows, with the numbers of UDP ports to which frames are sent in through port 1.
+const CASES: &str = include_str!("../testdata/dpctl/same.ovs");
+const PORTS: u32 = 5;
+/// Bytes of a capture's head, and of that of each of its frames.
+const FILE_HEAD: usize = 24;
+const FRAME_HEAD: usize = 16;
+
+/// The frames that left by each port.
+type Sent = BTreeMap<u32, Vec<Vec<u8>>>;
+
+/// A UDP frame from host 1 to host 2, to port 1 or 2.
+fn frame(udp_dst: &str) -> String {
+    let (port, checksum) = match udp_dst {
+        "1" => ("0001", "6043"),
+        "2" => ("0002", "6042"),
+        _ => panic!("{udp_dst}: frames go to port 1 or 2"),
+    };
+    let headers = "02000000000202000000000108004500003000000000401166bb0a0000010a00000203e8";
+    format!("{headers}{port}001c{checksum}{}", "5a".repeat(20))
+}
+
+/// An Open vSwitch whose ports are files, in a folder of its own.
+struct Ovs {
+    folder: PathBuf,
+    _processes: [Process; 2],
+}
+
+impl Ovs {
+    fn start() -> Self {
+        let folder = std::env::temp_dir().join(format!("bofuss-ovs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let at = folder.display().to_string();
+        let schema = "/usr/share/openvswitch/vswitch.ovsschema";
+        ok(Command::new("ovsdb-tool").args(["create", &format!("{at}/conf.db"), schema]));
+        let start = |name: &str, words: &[String]| {
+            let mut command = Command::new(name);
+            let folders = ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR"];
+            command.args(words).envs(folders.map(|name| (name, &at)));
+            Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
+        };
+        let database = [
+            format!("{at}/conf.db"),
+            format!("--remote=punix:{at}/db.sock"),
+            format!("--unixctl={at}/db.ctl"),
+        ];
+        let database = start("ovsdb-server", &database);
+        let vsctl = |words: &str| {
+            let mut command = Command::new("ovs-vsctl");
+            command.arg(format!("--db=unix:{at}/db.sock"));
+            command.arg("--timeout=20").args(words.split(' '));
+            run(&mut command).status.success()
+        };
+        until("the database is up", || vsctl("--no-wait init"));
+        let daemon = [
+            format!("unix:{at}/db.sock"),
+            format!("--unixctl={at}/vs.ctl"),
+            "--enable-dummy".into(),
+        ];
+        let daemon = start("ovs-vswitchd", &daemon);
+        assert!(vsctl(
+            "add-br br0 -- set bridge br0 datapath_type=dummy fail-mode=secure \
+             protocols=OpenFlow13"
+        ));
+        for port in 1..=PORTS {
+            assert!(vsctl(&format!(
+                "add-port br0 p{port} -- set interface p{port} type=dummy \
+                 ofport_request={port} options:tx_pcap={at}/p{port}.pcap"
+            )));
+        }
+        Self {
+            folder,
+            _processes: [daemon, database],
+        }
+    }
+
+    fn ofctl(&self, verb: &str, argument: &[&str]) {
+        let address = format!("unix:{}", self.folder.join("br0.mgmt").display());
+        let mut command = Command::new("ovs-ofctl");
+        command.args(["-O", "OpenFlow13", verb, &address]);
+        ok(command.args(argument));
+    }
+
+    fn receive(&self, frame: &str) {
+        let control = self.folder.join("vs.ctl");
+        let mut command = Command::new("ovs-appctl");
+        command.arg("-t").arg(control);
+        ok(command.args(["netdev-dummy/receive", "p1", frame]));
+    }
+
+    /// All that was sent since the start.
+    fn sent(&self) -> Sent {
+        let mut sent = Sent::new();
+        for port in 1..=PORTS {
+            let path = self.folder.join(format!("p{port}.pcap"));
+            let bytes = std::fs::read(path).unwrap_or_default();
+            let mut rest = bytes.get(FILE_HEAD..).unwrap_or_default();
+            while let Some((head, after)) = rest.split_at_checked(FRAME_HEAD) {
+                let length = u32::from_le_bytes(head[8..12].try_into().unwrap()) as usize;
+                let Some((frame, after)) = after.split_at_checked(length) else {
+                    break;
+                };
+                sent.entry(port).or_default().push(frame.into());
+                rest = after;
+            }
+        }
+        sent
+    }
+}
+
+impl Drop for Ovs {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// What was sent since then.
+fn since(before: &Sent, now: Sent) -> Sent {
+    let new = now.into_iter().map(|(port, mut frames)| {
+        let known = before.get(&port).map_or(0, Vec::len);
+        (port, frames.split_off(known))
+    });
+    new.filter(|(_, frames)| !frames.is_empty()).collect()
+}
+
+/// Adds the flows of a case to a new switch, and sends it the frames.
+fn ours(flows: &[&str], frames: &[String]) -> Sent {
+    let now = Time(1);
+    let mut switch = EmbeddedSwitch::new(now, EmbeddedConfig::default()).unwrap();
+    for number in 1..=PORTS {
+        switch
+            .add_port(now, port(number), Default::default())
+            .unwrap();
+    }
+    let controller = switch.connect_typed(now, Version::V1_3);
+    for flow in flows {
+        let flow_mod = parse_flow(flow, FlowModCommand::ADD, switch.catalogue()).unwrap();
+        let message = Message::FlowMod(flow_mod);
+        assert!(switch.message(now, controller, 7, message).unwrap());
+    }
+    let mut sent = Sent::new();
+    for frame in frames {
+        let frame = switch.frame(&parse_bytes(frame).unwrap()).unwrap();
+        switch.receive(now, PortNo(1), &mut vec![frame]).unwrap();
+    }
+    for effect in switch.drain() {
+        match effect {
+            Effect::Transmit { port, frame, .. } => {
+                sent.entry(port.0).or_default().push(frame.bytes().into());
+            }
+            Effect::Message { message, .. } => {
+                assert!(
+                    !matches!(message, Message::Error(_)),
+                    "{flows:?}: {message:?}"
+                );
+            }
+            _ => {}
+        }
+    }
+    sent
+}
+
+#[test]
+fn actions_of_open_vswitch_send_the_frames_that_it_sends() {
+    let tools = [
+        "ovs-vswitchd",
+        "ovsdb-server",
+        "ovsdb-tool",
+        "ovs-vsctl",
+        "ovs-ofctl",
+        "ovs-appctl",
+    ];
+    if !have(&tools) {
+        return;
+    }
+    let ovs = Ovs::start();
+    for case in CASES.split("\n\n") {
+        let lines = case.lines().filter(|line| !line.starts_with('#'));
+        let (sends, flows): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with("send "));
+        let sends = sends.iter().flat_map(|line| line.split(' ').skip(1));
+        let frames: Vec<String> = sends.map(frame).collect();
+        ovs.ofctl("del-flows", &[]);
+        flows.iter().for_each(|flow| ovs.ofctl("add-flow", &[flow]));
+        let before = ovs.sent();
+        frames.iter().for_each(|frame| ovs.receive(frame));
+        let here = ours(&flows, &frames);
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while since(&before, ovs.sent()) != here && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // What is sent in excess would come now.
+        std::thread::sleep(Duration::from_millis(100));
+        let there = since(&before, ovs.sent());
+        assert!(
+            there == here,
+            "{case}\nthere {there:02x?}\nhere {here:02x?}"
+        );
+    }
+}
