@@ -96,6 +96,7 @@ install: build ## install into DESTDIR and PREFIX (/usr/local), manual pages and
 	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/include" capi/include/bofuss.h
 	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/lib" $(BUILT)/libbofuss.a
 	install -D -m 755 $(BUILT)/libbofuss.so "$(DESTDIR)$(PREFIX)/lib/libbofuss.so.$(VERSION)"
+	strip --strip-debug "$(DESTDIR)$(PREFIX)/lib/libbofuss.a" "$(DESTDIR)$(PREFIX)/lib/libbofuss.so.$(VERSION)"
 	ln -sf libbofuss.so.$(VERSION) "$(DESTDIR)$(PREFIX)/lib/$(SONAME)"
 	ln -sf libbofuss.so.$(VERSION) "$(DESTDIR)$(PREFIX)/lib/libbofuss.so"
 	install -d "$(DESTDIR)$(PREFIX)/lib/pkgconfig"
