@@ -380,10 +380,8 @@ impl<const N: usize> Wire for FixedStr<N> {
         Ok(Self(text_of(&padded[..len])))
     }
     fn encode(&self, w: &mut Writer<'_>) {
-        let mut len = self.0.len().min(N - 1);
-        while !self.0.is_char_boundary(len) {
-            len -= 1;
-        }
+        let fits = (0..N).rev().find(|len| self.0.is_char_boundary(*len));
+        let len = fits.expect("no bytes are a string");
         w.raw(&self.0.as_bytes()[..len]).pad(N - len);
     }
 }

@@ -4,7 +4,7 @@ use alloc::{boxed::Box, vec::Vec};
 use core::fmt;
 
 use bofuss_oflib::field::{
-    ACTSET_OUTPUT, FIELDS, Field, IN_PORT, KEY_BYTES, KEY_PRESENT_BYTES, METADATA, TUNNEL_ID,
+    ACTSET_OUTPUT, FIELDS, Field, IN_PORT, KEY_BYTES, KEY_PRESENT_BYTES, METADATA,
 };
 use bofuss_oflib::field_set::StandardFields;
 use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
@@ -165,13 +165,6 @@ impl Key {
     pub(crate) fn in_port(&self) -> u32 {
         let bytes = self.bytes[IN_PORT.offset as usize..].first_chunk();
         u32::from_be_bytes(*bytes.expect("every key has room for a port"))
-    }
-
-    /// The value of TUNNEL_ID, 0 if it is absent.
-    #[inline(always)]
-    pub(crate) fn tunnel_id(&self) -> u64 {
-        let bytes = self.bytes[TUNNEL_ID.offset as usize..].first_chunk();
-        u64::from_be_bytes(*bytes.expect("every key has room for a tunnel"))
     }
 
     /// The bytes of a field's value; `None` if the tail ends before them, which means zero.

@@ -124,7 +124,7 @@ impl Packet {
     /// Takes the frame out, to leave by the tunnel that the key says.
     #[inline]
     pub fn take_frame(&mut self) -> Frame {
-        self.frame.tunnel_id = self.key.tunnel_id();
+        self.frame.tunnel_id = self.key.get(TUNNEL_ID, &mut ()).unwrap_or(0) as u64;
         self.frame.take()
     }
 
