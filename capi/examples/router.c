@@ -30,9 +30,9 @@ int main(int count, char **arguments) {
     if (count != 3 || bofuss_p4_new(1, &router)) return 1;
     if (give(router, arguments[1], bofuss_p4_load) || give(router, arguments[2], bofuss_p4_write)) return 1;
     for (uint32_t port = 1; port <= 2; port++) bofuss_p4_add_port(router, port);
-    bofuss_p4_receive(router, 1000, 1, (bofuss_frame){packet, sizeof packet}, transmit, NULL);
+    bofuss_p4_receive(router, 1000, 1, (bofuss_frame){packet, sizeof packet, 0}, transmit, NULL);
     // A packet that is cut off is refused, and counted.
-    bofuss_p4_receive(router, 2000, 1, (bofuss_frame){packet, 14}, transmit, NULL);
+    bofuss_p4_receive(router, 2000, 1, (bofuss_frame){packet, 14, 0}, transmit, NULL);
     bofuss_p4_counter(router, "RouterIngress.refused", 0, &packets, &bytes);
     printf("%llu refused\n", (unsigned long long)packets);
     return bofuss_p4_free(&router);

@@ -126,7 +126,7 @@ int main(void) {
     IS(bofuss_p4_add_port(p4, 511), BAD_VALUE);
     IS(bofuss_p4_add_port(p4, 0), OK);
     IS(bofuss_p4_receive(p4, 0, 1, frames[0], NULL, NULL), NO_PORT);
-    IS(bofuss_p4_receive(p4, 0, 0, (bofuss_frame){NULL, 60}, NULL, NULL), NULL);
+    IS(bofuss_p4_receive(p4, 0, 0, (bofuss_frame){NULL, 60, 0}, NULL, NULL), NULL);
     IS(bofuss_p4_receive(p4, 0, 0, frames[0], NULL, NULL), OK);
     uint64_t packets;
     IS(bofuss_p4_counter(p4, NULL, 0, &packets, &packets), NULL);

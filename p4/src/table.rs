@@ -33,7 +33,7 @@ impl Does {
     }
 }
 
-/// An entry. What most packets need of it is besides in [`Lines`].
+/// An entry. What most packets need of it is besides in a line of its table.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// What is done with a packet that it matches.

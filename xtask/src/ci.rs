@@ -216,6 +216,7 @@ fn as_packages() -> Result<(), String> {
         "fastpath",
         "agent",
         "ext",
+        "p4",
         "embed",
     ] {
         words += &format!(" --package bofuss-{room}");
