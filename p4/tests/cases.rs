@@ -18,12 +18,13 @@ fn program(name: &str) -> Program {
     Program::load(&fs::read(file).expect("the file is there")).expect("p4c wrote it")
 }
 
-/// Plays the case of each program in a folder, of which there are as many or more.
+/// Plays the case of each program that a folder has in one of its own, of which there are as many or
+/// more.
 fn play_all(folder: &Path, at_least: usize) {
     let mut names: Vec<String> = fs::read_dir(folder)
         .expect("the folder is there")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| folder.join(name).is_dir())
+        .filter(|name| folder.join(name).join(name).with_extension("p4").exists())
         .collect();
     names.sort();
     assert!(names.len() >= at_least, "{names:?}");
