@@ -105,7 +105,8 @@ fn open_vswitch_is_measured_in_each_datapath_that_is_here() {
     let cases = ["fm-add", "action-delay", "--frames", "300"];
     let found = measured(&folder, &[&cases[..], &["--setup", "ovs-afxdp"]].concat());
     assert_eq!(found[0]["case"], "fm-add");
-    assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
+    let verdict = found[0]["verdict"].as_str().unwrap();
+    assert!(OVS_ADDS.contains(&verdict), "{}", found[0]);
     assert!(found.iter().all(|result| result["subject"] == "ovs-afxdp"));
     // Its AF_XDP on a veth pair of a busy machine holds frames for 200 ms, or loses the few of a
     // point: that is a finding about Open vSwitch, and most points have frames.
