@@ -18,8 +18,7 @@ fn program(name: &str) -> Program {
     Program::load(&fs::read(file).expect("the file is there")).expect("p4c wrote it")
 }
 
-/// Plays the case of each program that a folder has in one of its own, of which there are as many or
-/// more.
+/// Plays the case of each program that a folder has in one of its own; there are as many or more.
 fn play_all(folder: &Path, at_least: usize) {
     let mut names: Vec<String> = fs::read_dir(folder)
         .expect("the folder is there")
