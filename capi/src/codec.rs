@@ -10,7 +10,9 @@ use bofuss_oflib::message::PacketIn;
 use bofuss_oflib::{Catalogue, Codec as Wire, Framer, Message, Version};
 use bofuss_packet::{Key, Layout};
 
-use crate::{bytes_at, c_text, copy_out, guarded, store, text_at, Done, Status, CATALOGUE};
+use crate::{
+    bytes_at, c_text, copy_out, free, give, guarded, store, text_at, Done, Status, CATALOGUE,
+};
 
 /// Reads and writes messages.
 pub struct CodecHandle {
@@ -49,15 +51,12 @@ pub struct PacketInFields {
 #[no_mangle]
 pub unsafe extern "C" fn bofuss_codec_new(out: *mut *mut CodecHandle) -> Status {
     guarded(|| {
-        if out.is_null() {
-            return Err(Status::Null);
-        }
         let made = CodecHandle {
             catalogue: CATALOGUE.clone(),
             error: RefCell::default(),
         };
         // SAFETY: the caller vouches for the place.
-        unsafe { store(out, Box::into_raw(Box::new(made))) }
+        unsafe { give(out, made) }
     })
 }
 
@@ -69,17 +68,8 @@ pub unsafe extern "C" fn bofuss_codec_new(out: *mut *mut CodecHandle) -> Status 
 /// other thread uses.
 #[no_mangle]
 pub unsafe extern "C" fn bofuss_codec_free(codec: *mut *mut CodecHandle) -> Status {
-    guarded(|| {
-        // SAFETY: the caller vouches for the outer pointer.
-        let place = unsafe { codec.as_mut() }.ok_or(Status::Null)?;
-        if place.is_null() {
-            return Err(Status::Null);
-        }
-        let owned = std::mem::replace(place, std::ptr::null_mut());
-        // SAFETY: it came from a box, and nobody else has the pointer that was freed here.
-        drop(unsafe { Box::from_raw(owned) });
-        Ok(())
-    })
+    // SAFETY: the caller vouches for both pointers.
+    guarded(|| unsafe { free(codec, |_| Ok(())) })
 }
 
 /// Returns why a message or command was last refused (BOFUSS_STATUS_BAD_MESSAGE,

@@ -147,6 +147,37 @@ pub(crate) unsafe fn store<T>(place: *mut T, value: T) -> Done {
     Ok(())
 }
 
+/// Makes a `T` for the caller, who owns it. Errors: Null; then nothing is made.
+///
+/// # Safety
+///
+/// `out` is NULL, or may be written.
+pub(crate) unsafe fn give<T>(out: *mut *mut T, made: T) -> Done {
+    if out.is_null() {
+        return Err(Status::Null);
+    }
+    // SAFETY: the caller vouches for the place.
+    unsafe { store(out, Box::into_raw(Box::new(made))) }
+}
+
+/// Frees what [`give`] made, unless `check` refuses, and sets the caller's pointer to NULL. Errors:
+/// Null, for a pointer that is NULL already, too.
+///
+/// # Safety
+///
+/// `place` is NULL, or points to NULL or a `T` of [`give`] that was not freed and that no other
+/// thread uses.
+pub(crate) unsafe fn free<T>(place: *mut *mut T, check: impl FnOnce(&T) -> Done) -> Done {
+    // SAFETY: the caller vouches for the outer pointer.
+    let place = unsafe { place.as_mut() }.ok_or(Status::Null)?;
+    // SAFETY: and for the inner one.
+    check(unsafe { place.as_ref() }.ok_or(Status::Null)?)?;
+    let owned = std::mem::replace(place, std::ptr::null_mut());
+    // SAFETY: it came from a box, and nobody else has the pointer that was freed here.
+    drop(unsafe { Box::from_raw(owned) });
+    Ok(())
+}
+
 /// Stores the length of a result, and copies the result and `end` into a caller's buffer, which has
 /// to have room for both. Errors: Null, TooShort; then nothing is copied.
 ///

@@ -7,7 +7,7 @@ use bofuss_embed::p4::{Named, P4Effect, P4Error, P4Switch, Program};
 use bofuss_embed::Time;
 
 use crate::frame::FrameBytes;
-use crate::{bytes_at, c_text, copy_out, guarded, store, text_at, Done, Status};
+use crate::{bytes_at, c_text, copy_out, free, give, guarded, store, text_at, Done, Status};
 
 /// A switch with a P4 program.
 pub struct P4Handle {
@@ -51,16 +51,13 @@ impl P4Handle {
 #[no_mangle]
 pub unsafe extern "C" fn bofuss_p4_new(seed: u64, out: *mut *mut P4Handle) -> Status {
     guarded(|| {
-        if out.is_null() {
-            return Err(Status::Null);
-        }
         let made = P4Handle {
             switch: RefCell::new(P4Switch::new(Program::default(), seed)),
             seed,
             error: RefCell::default(),
         };
         // SAFETY: the caller vouches for the place.
-        unsafe { store(out, Box::into_raw(Box::new(made))) }
+        unsafe { give(out, made) }
     })
 }
 
@@ -72,17 +69,8 @@ pub unsafe extern "C" fn bofuss_p4_new(seed: u64, out: *mut *mut P4Handle) -> St
 /// other thread uses.
 #[no_mangle]
 pub unsafe extern "C" fn bofuss_p4_free(sw: *mut *mut P4Handle) -> Status {
-    guarded(|| {
-        // SAFETY: the caller vouches for the outer pointer.
-        let place = unsafe { sw.as_mut() }.ok_or(Status::Null)?;
-        if place.is_null() {
-            return Err(Status::Null);
-        }
-        let owned = std::mem::replace(place, std::ptr::null_mut());
-        // SAFETY: it came from a box, and nobody else has the pointer that was freed here.
-        drop(unsafe { Box::from_raw(owned) });
-        Ok(())
-    })
+    // SAFETY: the caller vouches for both pointers.
+    guarded(|| unsafe { free(sw, |_| Ok(())) })
 }
 
 /// Returns why a call was last refused, as a sentence; empty if none was. It is valid until the

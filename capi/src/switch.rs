@@ -9,7 +9,7 @@ use bofuss_frame::{Pool, HEADROOM_BYTES, MAX_FRAME_BYTES};
 use bofuss_oflib::types::TableId;
 
 use crate::frame::FrameBytes;
-use crate::{c_text, guarded, store, Status, CATALOGUE};
+use crate::{c_text, free, give, guarded, store, Status, CATALOGUE};
 
 /// The configuration of a switch. Fill it with bofuss_config_default, then change some values.
 #[repr(C)]
@@ -342,11 +342,8 @@ pub unsafe extern "C" fn bofuss_switch_new(
             broken: Cell::new(false),
             error: RefCell::default(),
         };
-        if out.is_null() {
-            return Err(Status::Null);
-        }
         // SAFETY: the caller vouches for the place.
-        unsafe { store(out, Box::into_raw(Box::new(switch))) }
+        unsafe { give(out, switch) }
     })
 }
 
@@ -360,17 +357,14 @@ pub unsafe extern "C" fn bofuss_switch_new(
 #[no_mangle]
 pub unsafe extern "C" fn bofuss_switch_free(sw: *mut *mut SwitchHandle) -> Status {
     guarded(|| {
-        // SAFETY: the caller vouches for the outer pointer.
-        let place = unsafe { sw.as_mut() }.ok_or(Status::Null)?;
-        // SAFETY: and for the inner one.
-        let this = unsafe { place.as_ref() }.ok_or(Status::Null)?;
-        if this.delivers.get() {
-            return Err(Status::Busy);
-        }
-        let owned = std::mem::replace(place, std::ptr::null_mut());
-        // SAFETY: it came from a box, and nobody else has the pointer that was freed here.
-        drop(unsafe { Box::from_raw(owned) });
-        Ok(())
+        let check = |this: &SwitchHandle| {
+            if this.delivers.get() {
+                return Err(Status::Busy);
+            }
+            Ok(())
+        };
+        // SAFETY: the caller vouches for both pointers.
+        unsafe { free(sw, check) }
     })
 }
 
