@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-use bofuss_embed::{ConnId, EmbedError, EmbeddedSwitch, Time};
+use bofuss_embed::{ConnId, EmbeddedSwitch, Time};
 use bofuss_oflib::Version;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,8 +12,18 @@ use pyo3::sync::MutexExt;
 use pyo3::types::PyTuple;
 
 /// The exception for a call that was refused and changed nothing.
-pub(crate) fn refused(error: EmbedError) -> PyErr {
+pub(crate) fn refused(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// The time of an input, that of the last one by default. Errors: it is before that.
+pub(crate) fn time_of_input(now: Option<u64>, last: Time) -> PyResult<Time> {
+    let now = now.map_or(last, Time);
+    if now < last {
+        let what = format!("{} is before {}, when the last input came", now.0, last.0);
+        return Err(PyValueError::new_err(what));
+    }
+    Ok(now)
 }
 
 /// An embedded switch that moves between threads.
@@ -97,15 +107,7 @@ impl Held {
 
     /// The time of an input. Errors: it is before that of the last input.
     pub(crate) fn at(&self, now: Option<u64>) -> PyResult<Time> {
-        let now = now.map_or(self.now, Time);
-        if now < self.now {
-            let what = format!(
-                "{} is before {}, when the last input came",
-                now.0, self.now.0
-            );
-            return Err(PyValueError::new_err(what));
-        }
-        Ok(now)
+        time_of_input(now, self.now)
     }
 
     /// Notes a call that was made and passed so many bytes, unless nothing is recorded.

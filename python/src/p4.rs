@@ -11,6 +11,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::buffer::Buffer;
+use crate::locked::{refused, time_of_input};
 
 /// The Python module that has the classes of effects.
 const MODULE: &str = "bofuss.p4";
@@ -26,20 +27,13 @@ pub(crate) struct PyP4Switch(Mutex<Held>);
 #[derive(Clone)]
 struct Held {
     switch: P4Switch,
-    now: u64,
+    now: Time,
 }
 
 impl Held {
     /// The time of an input. Errors: it is before that of the last one.
     fn at(&self, now: Option<u64>) -> PyResult<Time> {
-        match now {
-            Some(now) if now < self.now => {
-                let last = self.now;
-                let what = format!("{now} is before {last}, when the last input came");
-                Err(PyValueError::new_err(what))
-            }
-            now => Ok(Time(now.unwrap_or(self.now))),
-        }
+        time_of_input(now, self.now)
     }
 
     /// The index of what the program calls `name`. Errors: it has nothing of this name.
@@ -47,10 +41,6 @@ impl Held {
         let index = self.switch.switch().program().index(kind, name);
         index.ok_or_else(|| PyValueError::new_err(format!("the program has no {what} {name}")))
     }
-}
-
-fn refused(error: impl ToString) -> PyErr {
-    PyValueError::new_err(error.to_string())
 }
 
 fn no_cell(name: &str, index: usize) -> PyErr {
@@ -107,13 +97,14 @@ impl PyP4Switch {
         for port in 1..=ports {
             switch.add_port(port).map_err(refused)?;
         }
+        let now = Time(now);
         Ok(Self(Mutex::new(Held { switch, now })))
     }
 
     /// The time of the last input.
     #[getter]
     fn now(&self, py: Python<'_>) -> u64 {
-        self.held(py).now
+        self.held(py).now.0
     }
 
     /// Adds a port, 0 to 510; one that is there stays as it is.
@@ -150,7 +141,7 @@ impl PyP4Switch {
         let at = held.at(now)?;
         let received = held.switch.receive(at, port, frame.as_bytes());
         received.map_err(refused)?;
-        held.now = at.0;
+        held.now = at;
         Ok(())
     }
 
