@@ -103,6 +103,7 @@ impl Newcomers {
         Newcomer {
             pool: self.clone(),
             id,
+            source,
             displaced,
         }
     }
@@ -117,6 +118,8 @@ impl Newcomers {
 pub struct Newcomer {
     pool: Newcomers,
     id: u64,
+    /// The source by which it is counted.
+    pub source: PeerSource,
     displaced: oneshot::Receiver<()>,
 }
 

@@ -176,10 +176,7 @@ async fn accept(listener: TcpListener, accepted: mpsc::Sender<io::Result<Connect
     let places = Places::default();
     loop {
         let (stream, newcomer) = newcomers.accept_host(&listener).await;
-        let Ok(peer) = stream.peer_addr() else {
-            continue;
-        };
-        let source = peer.ip().into();
+        let source = newcomer.source;
         // Else answers wait for the other end's acknowledgements; the builder has no connections of
         // its own for which it could set it.
         if stream.set_nodelay(true).is_err() {
