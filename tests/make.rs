@@ -15,6 +15,9 @@ const AS_BUILT: [&str; 4] = [
     "LIBRARY=",
 ];
 
+/// Variables of a shell that decide what cargo finds built already.
+const OF_THE_BUILD: [&str; 3] = ["CARGO_HOME", "CARGO_TARGET_DIR", "CARGO_INCREMENTAL"];
+
 /// Runs make as a shell would. Returns what it prints. Panics: if it fails.
 fn make(words: &[&str]) -> String {
     let mut make = Command::new("make");
@@ -22,7 +25,7 @@ fn make(words: &[&str]) -> String {
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     for (name, _) in std::env::vars() {
         let is_of_this_test = name.starts_with("CARGO_") || name == "CARGO" || name == "MAKEFLAGS";
-        if is_of_this_test && name != "CARGO_HOME" && name != "CARGO_TARGET_DIR" {
+        if is_of_this_test && !OF_THE_BUILD.contains(&&*name) {
             make.env_remove(name);
         }
     }
