@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 use tonic::Code;
 
 use crate::digests::{data, nanoseconds};
-use crate::entities::{Step, Target, steps};
+use crate::entities::{Step, Target, View, steps};
 use crate::error::{Refusal, Result};
 use crate::job::{Link, Report};
 use crate::pipeline::Pipeline;
@@ -140,11 +140,13 @@ impl Device {
             let Some(old) = old.filter(|_| keeps) else {
                 return Ok(());
             };
-            let mut moved = Moved {
-                old_switch,
-                old_side,
+            let view = View {
+                switch: &old_switch,
+                side: &old_side,
+                info: &old.info,
+                now,
             };
-            let result = moved.entities(&old, now).and_then(|entities| {
+            let result = view.written().and_then(|entities| {
                 let mut target = Target {
                     switch,
                     side: &mut side,
@@ -159,8 +161,8 @@ impl Device {
                 })
             });
             if result.is_err() {
-                *switch = moved.old_switch;
-                *side = moved.old_side;
+                *switch = old_switch;
+                *side = old_side;
             }
             result
         });
@@ -210,7 +212,8 @@ impl Device {
         step: Step,
     ) -> Result<(Vec<Entity>, Option<Step>)> {
         let _turn = self.turn(pipeline).await?;
-        self.act(pipeline, move |target| target.read(&step)).await?
+        self.act(pipeline, move |target| target.view().read(&step))
+            .await?
     }
 
     /// Waits for a turn. Errors: the pipeline is another now.
@@ -349,29 +352,14 @@ fn idle_entries(target: &mut Target<'_>) -> Vec<TableEntry> {
                 continue;
             }
             side.idle_told = used;
-            found.push(target.show(*id, table, handle, &TableEntry::default()));
+            found.push(
+                target
+                    .view()
+                    .show(*id, table, handle, &TableEntry::default()),
+            );
         }
     }
     found
-}
-
-/// A switch that gave its place to another.
-struct Moved {
-    old_switch: Switch,
-    old_side: Side,
-}
-
-impl Moved {
-    /// What controllers have written to it, in an order in which it can be written again.
-    fn entities(&mut self, pipeline: &Pipeline, now: u64) -> Result<Vec<Entity>> {
-        let target = Target {
-            switch: &mut self.old_switch,
-            side: &mut self.old_side,
-            info: &pipeline.info,
-            now,
-        };
-        target.written()
-    }
 }
 
 /// How an entity that was read is written to a new switch.

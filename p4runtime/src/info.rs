@@ -134,6 +134,18 @@ impl Info {
         Ok(info)
     }
 
+    /// The table of an id. Errors: there is none.
+    pub fn table(&self, id: u32) -> Result<&TableInfo> {
+        let absent = || Refusal::not_found(format!("there is no table {id}"));
+        self.tables.get(&id).ok_or_else(absent)
+    }
+
+    /// The action profile of an id. Errors: there is none.
+    pub fn profile(&self, id: u32) -> Result<&ProfileInfo> {
+        let absent = || Refusal::not_found(format!("there is no action profile {id}"));
+        self.profiles.get(&id).ok_or_else(absent)
+    }
+
     fn add_actions(&mut self, p4info: &P4Info) -> Result<()> {
         for row in &p4info.actions {
             let Preamble { id, name, .. } = preamble(&row.preamble)?;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::tables::{count, rates, shown_count, shown_rates};
-use super::{Target, entity};
+use super::{Target, View, entity};
 use crate::error::{Refusal, Result};
-use crate::info::ArrayInfo;
+use crate::info::{ArrayInfo, Info};
 use crate::value::{canonical, parse};
 use crate::wire::entities::{
     CounterEntry, Entity, EntityKind, Index, MeterEntry, P4Data, P4DataData, RegisterEntry,
@@ -23,19 +23,19 @@ pub enum Cell {
     Register,
 }
 
-impl Target<'_> {
-    /// The arrays of a kind, by id.
-    pub fn arrays(&self, cell: Cell) -> &BTreeMap<u32, ArrayInfo> {
-        match cell {
-            Cell::Counter => &self.info.counters,
-            Cell::Meter => &self.info.meters,
-            Cell::Register => &self.info.registers,
-        }
+/// The arrays of a kind, by id.
+pub fn arrays(info: &Info, cell: Cell) -> &BTreeMap<u32, ArrayInfo> {
+    match cell {
+        Cell::Counter => &info.counters,
+        Cell::Meter => &info.meters,
+        Cell::Register => &info.registers,
     }
+}
 
+impl Target<'_> {
     /// The cells that an update is for, and the index of their array.
     fn cells(&self, cell: Cell, id: u32, index: Option<Index>) -> Result<(usize, Range<usize>)> {
-        let array = self.arrays(cell).get(&id);
+        let array = arrays(self.info, cell).get(&id);
         let array = array.ok_or_else(|| Refusal::not_found(format!("there is no {id}")))?;
         let Some(index) = index else {
             if array.size > MAX_AT_ONCE {
@@ -86,10 +86,12 @@ impl Target<'_> {
         }
         Ok(())
     }
+}
 
+impl View<'_> {
     /// A cell as controllers see it; `None` if there is none of this index.
     pub fn show_cell(&self, cell: Cell, id: u32, index: usize) -> Option<Entity> {
-        let array = self.arrays(cell).get(&id)?;
+        let array = arrays(self.info, cell).get(&id)?;
         let shown = Some(Index {
             index: index as i64,
         });

@@ -28,7 +28,26 @@ pub struct Target<'a> {
     pub now: u64,
 }
 
+/// The same for one who only reads.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    pub switch: &'a Switch,
+    pub side: &'a Side,
+    pub info: &'a Info,
+    /// In µs since the switch began.
+    pub now: u64,
+}
+
 impl Target<'_> {
+    pub fn view(&self) -> View<'_> {
+        View {
+            switch: self.switch,
+            side: self.side,
+            info: self.info,
+            now: self.now,
+        }
+    }
+
     /// Makes one update. Errors: why it is refused; nothing has changed then.
     pub fn write(&mut self, update: &Update) -> Result<()> {
         let kind = update.r#type();

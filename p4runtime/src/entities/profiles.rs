@@ -2,9 +2,9 @@
 
 use tonic::Code;
 
-use super::{Target, entity};
+use super::{Target, View, entity};
 use crate::error::{Refusal, Result};
-use crate::info::{ProfileInfo, TableInfo};
+use crate::info::TableInfo;
 use crate::side::{FIRST_OWN, OneShot};
 use crate::wire::entities::{
     ActionProfileActionSet, ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember,
@@ -13,13 +13,8 @@ use crate::wire::entities::{
 use crate::wire::messages::UpdateType;
 
 impl Target<'_> {
-    fn profile(&self, id: u32) -> Result<&ProfileInfo> {
-        let absent = || Refusal::not_found(format!("there is no action profile {id}"));
-        self.info.profiles.get(&id).ok_or_else(absent)
-    }
-
     pub fn write_member(&mut self, kind: UpdateType, member: &ActionProfileMember) -> Result<()> {
-        let profile = self.profile(member.action_profile_id)?;
+        let profile = self.info.profile(member.action_profile_id)?;
         let index = profile.index;
         let there = self.switch.members(index).contains_key(&member.member_id);
         check(kind, member.member_id, there)?;
@@ -35,7 +30,7 @@ impl Target<'_> {
     }
 
     pub fn write_group(&mut self, kind: UpdateType, group: &ActionProfileGroup) -> Result<()> {
-        let profile = self.profile(group.action_profile_id)?;
+        let profile = self.info.profile(group.action_profile_id)?;
         let index = profile.index;
         let there = self.switch.groups(index).contains_key(&group.group_id);
         check(kind, group.group_id, there)?;
@@ -68,7 +63,7 @@ impl Target<'_> {
     /// then.
     pub fn make(&mut self, table: &TableInfo, set: &ActionProfileActionSet) -> Result<OneShot> {
         let absent = || Refusal::invalid(format!("{} has no action profile", table.name));
-        let profile = self.profile(table.profile.ok_or_else(absent)?)?;
+        let profile = self.info.profile(table.profile.ok_or_else(absent)?)?;
         let index = profile.index;
         if set.group_action.is_some() || set.action_selection_mode != 0 || set.size_semantics != 0 {
             let what = "group actions, modes and size semantics of action sets are not there";
@@ -137,7 +132,9 @@ impl Target<'_> {
             let _ = self.switch.delete_member(made.profile, member);
         }
     }
+}
 
+impl View<'_> {
     /// The members of a profile from the number `from` on, at most `most`.
     pub fn show_members(&self, id: u32, from: u32, only: u32, most: usize) -> (Vec<Entity>, u32) {
         let Some(profile) = self.info.profiles.get(&id) else {

@@ -2,10 +2,10 @@
 
 use bofuss_p4::{Does, Match};
 
-use super::cells::Cell;
+use super::cells::{Cell, arrays};
 use super::keys::parse_key;
 use super::tables::{priority, shown_count, shown_rates};
-use super::{Target, entity};
+use super::{View, entity};
 use crate::error::{Refusal, Result};
 use crate::info::Info;
 use crate::wire::entities::{
@@ -119,11 +119,7 @@ fn entries(info: &Info, form: Form, entry: &TableEntry) -> Result<Vec<Step>> {
 }
 
 fn cells(info: &Info, cell: Cell, ids: Vec<u32>, index: Option<Index>) -> Result<Vec<Step>> {
-    let arrays = match cell {
-        Cell::Counter => &info.counters,
-        Cell::Meter => &info.meters,
-        Cell::Register => &info.registers,
-    };
+    let arrays = arrays(info, cell);
     let steps = ids.into_iter().map(|id| {
         let size = arrays[&id].size;
         let Some(index) = index else {
@@ -140,7 +136,7 @@ fn cells(info: &Info, cell: Cell, ids: Vec<u32>, index: Option<Index>) -> Result
     steps.collect()
 }
 
-impl Target<'_> {
+impl View<'_> {
     /// Does a step. Returns what it read, and the step that reads the rest.
     pub fn read(&self, step: &Step) -> Result<(Vec<Entity>, Option<Step>)> {
         let more = |(read, last): (Vec<Entity>, u32), next: &dyn Fn(u32) -> Step| {
@@ -184,7 +180,7 @@ impl Target<'_> {
         asked: &TableEntry,
         from: usize,
     ) -> Result<(Vec<Entity>, Option<Step>)> {
-        let table = self.table(id)?;
+        let table = self.info.table(id)?;
         let row = &self.switch.program().tables[table.index];
         let has_form = match form {
             Form::Entry => true,
@@ -251,9 +247,7 @@ impl Target<'_> {
             }),
         })
     }
-}
 
-impl Target<'_> {
     /// All that controllers have written, in an order in which it can be written again: members,
     /// groups, entries that the program does not have, default entries that it has otherwise, value
     /// sets, multicast groups, clone sessions, digests, counters, meters and registers.
@@ -281,7 +275,7 @@ impl Target<'_> {
         ]);
         steps.push(Step::Digests(0));
         for cell in [Cell::Counter, Cell::Meter, Cell::Register] {
-            for (id, array) in self.arrays(cell) {
+            for (id, array) in arrays(self.info, cell) {
                 steps.push(Step::Cells(cell, *id, 0, array.size));
             }
         }

@@ -3,7 +3,7 @@
 use bofuss_p4::{Replica as Copy, Session};
 use tonic::Code;
 
-use super::{Target, entity};
+use super::{Target, View, entity};
 use crate::digests::DigestQueue;
 use crate::error::{Refusal, Result};
 use crate::value::parse;
@@ -76,7 +76,9 @@ impl Target<'_> {
         self.side.digests.insert(id, DigestQueue::new(config));
         Ok(())
     }
+}
 
+impl View<'_> {
     /// The multicast groups from the number `from` on, at most `most`, and the last of them.
     pub fn show_multicast(&self, from: u32, only: u32, most: usize) -> (Vec<Entity>, u32) {
         let groups = self.switch.replication().groups().range(from..);

@@ -2,8 +2,8 @@
 
 use bofuss_p4::{Count, Does, Entry, Handle, Match, MatchKind, MeterConfig};
 
-use super::Target;
 use super::keys::{parse_key, write_key};
+use super::{Target, View};
 use crate::digests::nanoseconds;
 use crate::error::{Refusal, Result};
 use crate::info::TableInfo;
@@ -18,23 +18,16 @@ use crate::wire::entities::{
 use crate::wire::messages::UpdateType;
 
 impl Target<'_> {
-    /// The table of an id. Errors: there is none.
-    pub fn table(&self, id: u32) -> Result<&TableInfo> {
-        let absent = || Refusal::not_found(format!("there is no table {id}"));
-        self.info.tables.get(&id).ok_or_else(absent)
-    }
-
     /// Makes an update of an entry, or of the default entry.
     pub fn write_entry(&mut self, kind: UpdateType, entry: &TableEntry) -> Result<()> {
         let info = self.info;
-        let absent = || Refusal::not_found(format!("there is no table {}", entry.table_id));
-        let table = info.tables.get(&entry.table_id).ok_or_else(absent)?;
+        let table = info.table(entry.table_id)?;
         if entry.is_default_action {
             return self.write_default(kind, table, entry);
         }
         let key = parse_key(table, &entry.r#match)?;
         let priority = priority(table, entry)?;
-        let handle = self.handle(table, key.clone(), priority)?;
+        let handle = self.view().handle(table, key.clone(), priority)?;
         if table.is_const {
             return Err(Refusal::denied("the program fixes the entries"));
         }
@@ -222,22 +215,6 @@ impl Target<'_> {
         }
     }
 
-    /// The entry of exactly this key and priority.
-    pub fn handle(
-        &self,
-        table: &TableInfo,
-        key: Vec<Match>,
-        priority: i32,
-    ) -> Result<Option<Handle>> {
-        let found = self.switch.find(table.index, key.clone(), priority)?;
-        if found.is_some() || priority == 0 {
-            return Ok(found);
-        }
-        Ok(self
-            .switch
-            .find(table.index, key, priority.wrapping_sub(i32::MAX))?)
-    }
-
     /// The entry that a direct counter or meter belongs to.
     fn direct_entry(&self, entry: Option<&TableEntry>) -> Result<(usize, Handle)> {
         let entry = entry.ok_or_else(|| Refusal::invalid("it has no table entry"))?;
@@ -245,9 +222,9 @@ impl Target<'_> {
             let what = "direct counters and meters of default entries are not there";
             return Err(Refusal::missing(what));
         }
-        let table = self.table(entry.table_id)?;
+        let table = self.info.table(entry.table_id)?;
         let key = parse_key(table, &entry.r#match)?;
-        let handle = self.handle(table, key, priority(table, entry)?)?;
+        let handle = self.view().handle(table, key, priority(table, entry)?)?;
         let handle = handle.ok_or_else(|| Refusal::not_found("there is no such entry"))?;
         Ok((table.index, handle))
     }
@@ -265,6 +242,24 @@ impl Target<'_> {
         let rates = meter.config.as_ref().map(rates).transpose()?;
         let now = self.now;
         Ok(self.switch.set_direct_meter(table, handle, rates, now)?)
+    }
+}
+
+impl View<'_> {
+    /// The entry of exactly this key and priority.
+    pub fn handle(
+        &self,
+        table: &TableInfo,
+        key: Vec<Match>,
+        priority: i32,
+    ) -> Result<Option<Handle>> {
+        let found = self.switch.find(table.index, key.clone(), priority)?;
+        if found.is_some() || priority == 0 {
+            return Ok(found);
+        }
+        Ok(self
+            .switch
+            .find(table.index, key, priority.wrapping_sub(i32::MAX))?)
     }
 
     /// An entry as controllers see it. `asked` says which of its optional parts are wanted.

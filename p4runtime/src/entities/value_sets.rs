@@ -3,7 +3,7 @@
 use bofuss_p4::{Int, Match};
 
 use super::keys::parse_field;
-use super::{Target, entity};
+use super::{Target, View, entity};
 use crate::error::{Refusal, Result};
 use crate::info::ValueSetInfo;
 use crate::wire::entities::{Entity, EntityKind, ValueSetEntry, ValueSetMember};
@@ -57,7 +57,9 @@ impl Target<'_> {
         self.side.value_sets.insert(entry.value_set_id, members);
         Ok(())
     }
+}
 
+impl View<'_> {
     /// The value sets; `only` one of them if it is not 0.
     pub fn show_value_sets(&self, only: u32) -> Vec<Entity> {
         let sets = self.info.value_sets.keys();
