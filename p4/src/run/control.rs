@@ -21,6 +21,27 @@ fn key_value(view: &View<'_>, part: &KeyPart) -> Int {
     }
 }
 
+/// Fills a key with what a table looks up; with all values if the table compares these.
+fn fill_key(view: &View<'_>, table: &Table, compares: bool, key: &mut Key) {
+    let mut at = 0;
+    key.begin(&table.key);
+    for part in &table.key {
+        if let Some(word) = view.word(&part.value)
+            && part.mask.is_none()
+            && (1..=64).contains(&part.width)
+            && !compares
+        {
+            at = key.push_word(word as u64, part.width, at);
+            continue;
+        }
+        let value = key_value(view, part);
+        at = key.push(&value, part.width, at);
+        if compares {
+            key.values.push(value);
+        }
+    }
+}
+
 impl<S: Sink> Walk<'_, S> {
     /// Goes through a control from `start` to its end, or to an exit.
     pub(super) fn control(&mut self, start: Node) {
@@ -77,39 +98,11 @@ impl<S: Sink> Walk<'_, S> {
             return None;
         }
         let mut key = core::mem::take(&mut self.state.scratch.key);
-        self.fill_key(id, table, &mut key);
+        let compares = self.state.tables[id].compares();
+        fill_key(&self.view(&[], &[]), table, compares, &mut key);
         let found = self.state.tables[id].lookup(&mut key);
         self.state.scratch.key = key;
         found
-    }
-
-    fn fill_key(&self, id: usize, table: &Table, key: &mut Key) {
-        let view = self.view(&[], &[]);
-        let compares = self.state.tables[id].compares();
-        let mut at = 0;
-        key.begin(&table.key);
-        for part in &table.key {
-            if let Some(word) = view.word(&part.value)
-                && part.mask.is_none()
-                && (1..=64).contains(&part.width)
-                && !compares
-            {
-                at = key.push_word(word as u64, part.width, at);
-                continue;
-            }
-            let value = key_value(&view, part);
-            at = key.push(&value, part.width, at);
-            if compares {
-                key.values.push(value);
-            }
-        }
-    }
-
-    /// The values of a table's key, as unsigned numbers.
-    fn key_values(&self, table: &Table) -> Vec<Int> {
-        let view = self.view(&[], &[]);
-        let parts = table.key.iter();
-        parts.map(|part| key_value(&view, part)).collect()
     }
 
     /// Direct counter, direct meter and the time of an entry that a packet hits.
@@ -191,7 +184,12 @@ impl<S: Sink> Walk<'_, S> {
             || "no action".into(),
             |(action, data)| shortened(crate::show::action(program, action, data)),
         );
-        let values = self.key_values(table);
+        let view = self.view(&[], &[]);
+        let values: Vec<Int> = table
+            .key
+            .iter()
+            .map(|part| key_value(&view, part))
+            .collect();
         let key = shortened(crate::show::key(table, &values));
         let text = match hit {
             Some(handle) => format!("table {}: {key} hits entry {handle}: {action}", table.name),

@@ -2,11 +2,12 @@
 
 use alloc::vec::Vec;
 
+use super::eval::View;
 use super::sink::Sink;
 use super::walk::{Packet, Walk};
 use crate::bits::Writer;
 use crate::int::Int;
-use crate::program::{Input, Program};
+use crate::program::{Checksum, Input, Program};
 
 /// Bytes of room for what headers may have more than expected.
 const ROOM: usize = 64;
@@ -89,7 +90,7 @@ impl<S: Sink> Walk<'_, S> {
         {
             let row = &self.program.fields[checksum.target];
             let valid = self.packet.phv.valid[row.header];
-            if valid && self.applies(checksum) {
+            if valid && applies(&self.view(&[], &[]), checksum) {
                 let computed = self.calculate(checksum.calculation);
                 let value = self.packet.phv.get(self.program, checksum.target);
                 wrong |= value.wrapped(row.width) != Int::from(computed);
@@ -101,19 +102,17 @@ impl<S: Sink> Walk<'_, S> {
     fn update_checksums(&mut self) {
         let program = self.program;
         for checksum in program.checksums.iter().filter(|checksum| checksum.update) {
-            if self.applies(checksum) {
+            if applies(&self.view(&[], &[]), checksum) {
                 let computed = self.calculate(checksum.calculation);
                 let target = Some(checksum.target);
                 self.packet.phv.set_some(program, target, computed);
             }
         }
     }
+}
 
-    fn applies(&self, checksum: &crate::program::Checksum) -> bool {
-        let view = self.view(&[], &[]);
-        checksum
-            .condition
-            .as_ref()
-            .is_none_or(|cond| view.cond(cond))
-    }
+/// Whether a checksum's condition holds.
+fn applies(view: &View<'_>, checksum: &Checksum) -> bool {
+    let condition = checksum.condition.as_ref();
+    condition.is_none_or(|condition| view.cond(condition))
 }

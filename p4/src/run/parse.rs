@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::eval::Missing;
+use super::eval::{Missing, View};
 use super::sink::Sink;
 use super::walk::Walk;
 use crate::int::Int;
@@ -69,8 +69,7 @@ impl<S: Sink> Walk<'_, S> {
             return Err(self.program.core_errors.packet_too_short);
         }
         let mut key = core::mem::take(&mut self.state.scratch.bytes);
-        let next = self
-            .select_key(state, &mut key)
+        let next = select_key(&self.view(&[], self.packet.ahead()), state, &mut key)
             .map(|()| self.select(state, &key));
         self.state.scratch.bytes = key;
         next
@@ -108,59 +107,6 @@ impl<S: Sink> Walk<'_, S> {
         }
     }
 
-    /// Overwrites `key` with the values that a state selects on.
-    fn select_key(&self, state: &State, key: &mut Vec<u8>) -> Result<(), ErrorCode> {
-        let program = self.program;
-        let empty = program.core_errors.stack_out_of_bounds;
-        key.clear();
-        for (part, width) in state.key.iter().zip(&state.key_widths) {
-            if let SelectKey::Field(id) = part
-                && let Some(word) = self.packet.phv.get_word(program, *id)
-            {
-                let unused = u64::BITS - program.fields[*id].width;
-                let bytes = (word as u64 & u64::MAX >> unused).to_be_bytes();
-                let count = width.div_ceil(8) as usize;
-                key.extend_from_slice(&bytes[bytes.len() - count..]);
-                continue;
-            }
-            let value = match part {
-                SelectKey::Field(id) => self.packet.phv.get(program, *id),
-                SelectKey::Last(stack, place) => {
-                    let last = self.packet.phv.filled[*stack].checked_sub(1).ok_or(empty)?;
-                    let header = program.stacks[*stack].elements[last];
-                    self.packet
-                        .phv
-                        .get(program, program.headers[header].first + place)
-                }
-                SelectKey::LastUnion(stack, member, place) => {
-                    let filled = self.packet.phv.unions_filled[*stack];
-                    let last = filled.checked_sub(1).ok_or(empty)?;
-                    let union = program.union_stacks[*stack].elements[last];
-                    let header = program.unions[union].members[*member];
-                    self.packet
-                        .phv
-                        .get(program, program.headers[header].first + place)
-                }
-                SelectKey::Lookahead(offset, width) => self
-                    .view(&[], self.packet.ahead())
-                    .data(&Data::Lookahead(*offset, *width)),
-            };
-            value.append_to(*width, key);
-        }
-        Ok(())
-    }
-
-    /// A number in the parser. Errors: it needs what is not there.
-    fn parser_data(&self, data: &Data) -> Result<Int, ErrorCode> {
-        let view = self.view(&[], self.packet.ahead());
-        let value = view.data(data);
-        match view.missing.get() {
-            None => Ok(value),
-            Some(Missing::Bytes) => Err(self.program.core_errors.packet_too_short),
-            Some(Missing::Element) => Err(self.program.core_errors.stack_out_of_bounds),
-        }
-    }
-
     fn parser_op(&mut self, op: &ParserOp) -> Result<(), ErrorCode> {
         let program = self.program;
         let errors = &program.core_errors;
@@ -183,7 +129,7 @@ impl<S: Sink> Walk<'_, S> {
                 Ok(())
             }
             ParserOp::Set(field, data) => {
-                let value = self.parser_data(data)?;
+                let value = parser_data(&self.view(&[], self.packet.ahead()), data)?;
                 self.packet.phv.set(program, *field, &value);
                 self.trace(2, |walk| {
                     let row = &program.fields[*field];
@@ -196,11 +142,11 @@ impl<S: Sink> Walk<'_, S> {
                 if self.view(&[], self.packet.ahead()).cond(cond) {
                     return Ok(());
                 }
-                let code = self.parser_data(code)?;
+                let code = parser_data(&self.view(&[], self.packet.ahead()), code)?;
                 Err(u32::try_from(code.low()).unwrap_or(u32::MAX))
             }
             ParserOp::Advance(bits) => {
-                let bits = self.parser_data(bits)?.index();
+                let bits = parser_data(&self.view(&[], self.packet.ahead()), bits)?.index();
                 if !bits.is_multiple_of(8) {
                     return Err(errors.parser_invalid_argument);
                 }
@@ -222,7 +168,7 @@ impl<S: Sink> Walk<'_, S> {
         let row = &self.program.headers[header];
         let errors = &self.program.core_errors;
         let variable = match width {
-            Some(width) => self.parser_data(width)?.index(),
+            Some(width) => parser_data(&self.view(&[], self.packet.ahead()), width)?.index(),
             None => 0,
         };
         if !variable.is_multiple_of(8) {
@@ -249,5 +195,51 @@ impl<S: Sink> Walk<'_, S> {
             format!("extract {} ({bytes} bytes)", row.name)
         });
         Ok(())
+    }
+}
+
+/// Overwrites `key` with the values that a state selects on.
+fn select_key(view: &View<'_>, state: &State, key: &mut Vec<u8>) -> Result<(), ErrorCode> {
+    let program = view.program;
+    let empty = program.core_errors.stack_out_of_bounds;
+    key.clear();
+    for (part, width) in state.key.iter().zip(&state.key_widths) {
+        if let SelectKey::Field(id) = part
+            && let Some(word) = view.phv.get_word(program, *id)
+        {
+            let unused = u64::BITS - program.fields[*id].width;
+            let bytes = (word as u64 & u64::MAX >> unused).to_be_bytes();
+            let count = width.div_ceil(8) as usize;
+            key.extend_from_slice(&bytes[bytes.len() - count..]);
+            continue;
+        }
+        let value = match part {
+            SelectKey::Field(id) => view.phv.get(program, *id),
+            SelectKey::Last(stack, place) => {
+                let last = view.phv.filled[*stack].checked_sub(1).ok_or(empty)?;
+                let header = program.stacks[*stack].elements[last];
+                view.phv.get(program, program.headers[header].first + place)
+            }
+            SelectKey::LastUnion(stack, member, place) => {
+                let filled = view.phv.unions_filled[*stack];
+                let last = filled.checked_sub(1).ok_or(empty)?;
+                let union = program.union_stacks[*stack].elements[last];
+                let header = program.unions[union].members[*member];
+                view.phv.get(program, program.headers[header].first + place)
+            }
+            SelectKey::Lookahead(offset, width) => view.data(&Data::Lookahead(*offset, *width)),
+        };
+        value.append_to(*width, key);
+    }
+    Ok(())
+}
+
+/// A number in the parser. Errors: it needs what is not there.
+fn parser_data(view: &View<'_>, data: &Data) -> Result<Int, ErrorCode> {
+    let value = view.data(data);
+    match view.missing.get() {
+        None => Ok(value),
+        Some(Missing::Bytes) => Err(view.program.core_errors.packet_too_short),
+        Some(Missing::Element) => Err(view.program.core_errors.stack_out_of_bounds),
     }
 }
