@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use bofuss_embed::Effect;
 
+use super::EventLoop;
 use crate::controller::ControlData;
 use crate::link::NodeId;
-use crate::network::{Network, NodeKind};
-use crate::observer::Observer;
+use crate::network::NodeKind;
 use crate::switch_node::SwitchNode;
 
-impl Network {
+impl EventLoop<'_> {
     /// Carries out the effects of a switch, and lets it work, until nothing more can be done now.
-    pub(super) fn serve_switch(&mut self, id: NodeId, observer: &mut dyn Observer) {
+    pub(super) fn serve_switch(&mut self, id: NodeId) {
         let mut sent = BTreeSet::new();
         loop {
             while let Some(effect) = self.switch_node(id).switch.next_effect() {
@@ -25,24 +25,32 @@ impl Network {
                         if self.switch_node(id).is_paced(port) {
                             sent.insert(port);
                         }
-                        self.transmit(id, port, frame, observer);
+                        self.transmit(id, port, frame);
                     }
                     Effect::Send { conn, bytes } => {
                         let data = ControlData::Bytes(bytes);
-                        let now = self.now;
+                        let now = self.network.now;
                         let from = (id, conn);
-                        self.control
-                            .send_to_controller(now, from, data, &mut self.events);
+                        self.network.control.send_to_controller(
+                            now,
+                            from,
+                            data,
+                            &mut self.network.events,
+                        );
                     }
                     Effect::Message { conn, xid, message } => {
                         let data = ControlData::Message(xid, message);
-                        let now = self.now;
+                        let now = self.network.now;
                         let from = (id, conn);
-                        self.control
-                            .send_to_controller(now, from, data, &mut self.events);
+                        self.network.control.send_to_controller(
+                            now,
+                            from,
+                            data,
+                            &mut self.network.events,
+                        );
                     }
-                    Effect::Close { conn, .. } => self.closed(id, conn, observer),
-                    Effect::SetLink { port, up } => self.set_link(id, port, up, observer),
+                    Effect::Close { conn, .. } => self.closed(id, conn),
+                    Effect::SetLink { port, up } => self.set_link(id, port, up),
                     // The event log has the ERROR that follows; simulated ports advertise nothing.
                     Effect::Advertise { .. }
                     | Effect::Unsent { .. }
@@ -54,16 +62,16 @@ impl Network {
                 self.pace(id, port);
                 continue;
             }
-            let now = self.now;
+            let now = self.network.now;
             if !self.switch_node(id).go_on(now) {
                 break;
             }
         }
-        self.schedule_tick(id);
+        self.network.schedule_tick(id);
     }
 
     fn switch_node(&mut self, id: NodeId) -> &mut SwitchNode {
-        match &mut self.nodes[id.0 as usize].kind {
+        match &mut self.network.nodes[id.0 as usize].kind {
             NodeKind::Switch(node) => node,
             NodeKind::Host(_) | NodeKind::P4(_) => unreachable!("only switches are served"),
         }
