@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -57,6 +58,17 @@ def main(check: Callable[[], str]) -> None:
     print('checked:', check(), flush=True)
 
 
+def need(name: str, package: str) -> None:
+    """Ends an example that needs a program which is missing; in continuous integration it fails."""
+    if shutil.which(name):
+        return
+    what = '%s is missing; on Debian: apt install %s' % (name, package)
+    if os.environ.get('CI'):
+        sys.exit(what)
+    print('skipped:', what)
+    sys.exit()
+
+
 def disable_ipv6() -> None:
     """Keeps the kernel from sending frames of its own in this thread's network namespace."""
     for one in ('all', 'default'):
@@ -83,9 +95,9 @@ def ip(line: str) -> None:
     subprocess.run(['ip', *line.split()], check=True)
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
+def until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
     """Waits until a condition holds."""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, 'in time: ' + what
         time.sleep(.002)
@@ -111,12 +123,7 @@ class Host:
 
     def inside(self, work: Callable):
         """Calls a function in this host's network namespace."""
-        with open('/run/netns/' + self.name) as there, open('/proc/self/ns/net') as here:
-            enter(there.fileno())
-            try:
-                return work()
-            finally:
-                enter(here.fileno())
+        return inside(self.name, work)
 
     def receive(self) -> None:
         """Puts what has arrived into `frames`."""
@@ -164,6 +171,16 @@ def packet_socket(interface: str = 'eth0') -> socket.socket:
     except PermissionError:  # in a user namespace; what the kernel allows holds a window
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
     return sock
+
+
+def inside(name: str, work: Callable):
+    """Calls a function in a network namespace, given by its name."""
+    with open('/run/netns/' + name) as there, open('/proc/self/ns/net') as here:
+        enter(there.fileno())
+        try:
+            return work()
+        finally:
+            enter(here.fileno())
 
 
 def enter(namespace: int) -> None:

@@ -19,8 +19,8 @@ from bofuss_machine import MULTIPART_REPLY, VERSION, Switch, message
 VERBS = {
     'add-flow': (oflib.flow_from_text, 'add'), 'mod-flows': (oflib.flow_from_text, 'modify'),
     'del-flows': (oflib.flow_from_text, 'delete'), 'add-group': (oflib.group_from_text, 'add'),
-    'mod-group': (oflib.group_from_text, 'modify'), 'add-meter': (oflib.meter_from_text, 'add'),
-    'mod-meter': (oflib.meter_from_text, 'modify'),
+    'mod-group': (oflib.group_from_text, 'modify'), 'del-group': (oflib.group_from_text, 'delete'),
+    'add-meter': (oflib.meter_from_text, 'add'), 'mod-meter': (oflib.meter_from_text, 'modify'),
 }
 FLOW_STATS = 1
 
