@@ -3,8 +3,6 @@
 The other end of eth2 of router 1 is r1-2, where the controller sends and receives.
 """
 
-import shutil
-import tempfile
 from pathlib import Path
 
 import lab
@@ -12,6 +10,7 @@ import lab
 LINKS = [(1, 2), (1, 3), (2, 4), (3, 4)]
 HOSTS = {1: 1, 2: 4}  # the switch of each host
 ROUTERS = [1, 2, 3, 4]
+FOLDER = Path('/run')  # a file system of this example's alone
 BIRD = '''
 log stderr { warning, error, fatal, bug };
 router id 10.255.0.%d;
@@ -89,13 +88,13 @@ class Routers:
     """All routers; they go at the end of the block."""
 
     def __enter__(self):
-        self.folder, self.daemons = Path(tempfile.mkdtemp()), []
+        self.daemons = []
         for router in ROUTERS:
-            configuration = self.folder / ('r%d.conf' % router)
+            name = 'r%d' % router
+            configuration, control = FOLDER / (name + '.conf'), FOLDER / (name + '.ctl')
             configuration.write_text(make(router))
-            self.daemons.append(lab.start(
-                'ip', 'netns', 'exec', 'r%d' % router, 'bird', '-f', '-c', str(configuration),
-                '-s', str(self.folder / ('r%d.ctl' % router))))
+            self.daemons.append(lab.start('ip', 'netns', 'exec', name, 'bird', '-f',
+                                          '-c', str(configuration), '-s', str(control)))
         return self
 
     def __exit__(self, *_):
@@ -104,4 +103,3 @@ class Routers:
             daemon.wait()
         for router in ROUTERS:
             lab.ip('netns del r%d' % router)
-        shutil.rmtree(self.folder)
