@@ -66,5 +66,6 @@ extensions! {
     arppath;
     openqflow;
     tcp_shift;
+    ebpf;
     nicira;
 }
