@@ -179,16 +179,18 @@ impl View<'_> {
 
     /// The union that is meant; `None` if a stack has no such element.
     pub fn union(&self, union: &UnionRef) -> Option<usize> {
-        match union {
+        let found = match union {
             UnionRef::Fixed(id) => Some(*id),
             UnionRef::Element(stack, index) => {
                 let index = self.data(index).index();
-                self.program.union_stacks[*stack]
-                    .elements
-                    .get(index)
-                    .copied()
+                let elements = &self.program.union_stacks[*stack].elements;
+                elements.get(index).copied()
             }
+        };
+        if found.is_none() {
+            self.missing.set(Some(Missing::Element));
         }
+        found
     }
 
     /// The field that is written; `None` if a stack has no such element.

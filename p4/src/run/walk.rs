@@ -64,6 +64,8 @@ impl core::ops::Deref for Frame<'_> {
 pub(super) struct Packet<'a> {
     pub(super) phv: Phv,
     pub(super) frame: Frame<'a>,
+    /// Where it arrived, also after the program has written another port to its metadata.
+    port: u32,
     /// The bytes of the frame that the parser took.
     pub(super) parsed: usize,
     /// The bytes that it would have if it left now.
@@ -80,11 +82,12 @@ pub(super) struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    fn new(phv: Phv, frame: Frame<'a>, passes: u32) -> Self {
+    fn new(phv: Phv, frame: Frame<'a>, port: u32, passes: u32) -> Self {
         Self {
             phv,
             length: frame.len(),
             frame,
+            port,
             parsed: 0,
             truncate: None,
             clone: None,
@@ -103,7 +106,7 @@ impl<'a> Packet<'a> {
             parsed: self.parsed,
             length: self.length,
             truncate: self.truncate,
-            ..Self::new(self.phv.clone(), self.frame.clone(), self.passes)
+            ..Self::new(self.phv.clone(), self.frame.clone(), self.port, self.passes)
         }
     }
 
@@ -190,7 +193,7 @@ impl<'a, S: Sink> Walk<'a, S> {
             state,
             sink,
             now,
-            packet: Packet::new(phv, Frame::Arrived(frame), 0),
+            packet: Packet::new(phv, Frame::Arrived(frame), port, 0),
             work: VecDeque::new(),
             copies: 0,
             steps: MAX_STEPS,
@@ -314,7 +317,7 @@ impl<'a, S: Sink> Walk<'a, S> {
             }
             return;
         }
-        let rest = Packet::new(Phv::default(), Frame::Arrived(&[]), 0);
+        let rest = Packet::new(Phv::default(), Frame::Arrived(&[]), 0, 0);
         let packet = core::mem::replace(&mut self.packet, rest);
         self.enqueue(Work::Egress(port as u32, packet));
     }
@@ -329,11 +332,11 @@ impl<'a, S: Sink> Walk<'a, S> {
         }
         self.trace(0, |_| format!("clone to session {session}"));
         // The clone is parsed again. The ingress port is there for parsers that read it.
+        let (port, passes) = (self.packet.port, self.packet.passes);
         let mut phv = Phv::new(self.program);
         let port_field = self.program.standard.ingress_port;
-        let port = self.packet.phv.get_some(self.program, port_field);
-        phv.set_some(self.program, port_field, port);
-        let mut clone = Packet::new(phv, self.packet.frame.clone(), self.packet.passes);
+        phv.set_some(self.program, port_field, port.into());
+        let mut clone = Packet::new(phv, self.packet.frame.clone(), port, passes);
         clone.length = length;
         let original = core::mem::replace(&mut self.packet, clone);
         self.parse();
@@ -382,7 +385,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         if passes > MAX_PASSES {
             return self.drop_packet(DropReason::TooManyPasses);
         }
-        let mut packet = Packet::new(Phv::new(self.program), frame, passes);
+        let mut packet = Packet::new(Phv::new(self.program), frame, self.packet.port, passes);
         packet.length = length;
         self.packet
             .keep_fields(self.program, &mut packet.phv, Some(list), instance);
@@ -418,6 +421,10 @@ impl<'a, S: Sink> Walk<'a, S> {
         let phv = &mut self.packet.phv;
         phv.set_some(program, standard.egress_timestamp, self.now);
         phv.set_some(program, standard.enq_timestamp, self.now);
+        // No packet waits between ingress and egress.
+        phv.set_some(program, standard.enq_qdepth, 0);
+        phv.set_some(program, standard.deq_timedelta, 0);
+        phv.set_some(program, standard.deq_qdepth, 0);
         phv.set_some(program, standard.egress_port, port.into());
         // A value that is not the drop port, of which nothing is left in 9 bits.
         phv.set_some(program, standard.egress_spec, DROP_PORT + 1);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::expressions::{hex, wrapped};
 use super::interpreter::{DROP, Interpreter, Packet, list, named, small, text};
-use super::programs::{NewEntry, Wanted};
+use super::programs::{NewEntry, VARIABLE, Wanted};
 
 impl<'a> Interpreter<'a> {
     pub fn control(&mut self, packet: &mut Packet, name: &str) {
@@ -37,7 +37,7 @@ impl<'a> Interpreter<'a> {
         *counted += 1;
         let default = &table["default_entry"];
         let bound = match hit {
-            Some(entry) => Some((entry.action.clone(), entry.data.clone())),
+            Some(entry) => self.chosen(packet, table, &entry.does),
             None if default.is_null() => None,
             None => {
                 let mut actions = list(&self.program["actions"]).iter();
@@ -129,18 +129,50 @@ impl<'a> Interpreter<'a> {
                 }
             }
             "add_header" => {
-                if !packet.valid[&name(0)] {
-                    self.clear(packet, &name(0));
-                    packet.valid.insert(name(0), true);
+                if let Some(header) = self.header(&parameters[0])
+                    && !packet.valid[&header]
+                {
+                    self.clear(packet, &header);
+                    self.set_valid(packet, &header);
+                    packet.length += self.bytes(packet, &header);
                 }
             }
             "remove_header" => {
-                packet.valid.insert(name(0), false);
+                if let Some(header) = self.header(&parameters[0])
+                    && packet.valid[&header]
+                {
+                    packet.valid.insert(header.clone(), false);
+                    packet.length = packet.length.saturating_sub(self.bytes(packet, &header));
+                }
             }
-            "assign_header" => self.copy(packet, &name(0), &name(1)),
+            "assign_header" => {
+                let [to, from] = [0, 1].map(|index| self.header(&parameters[index]));
+                match (to, from) {
+                    (Some(to), Some(from)) => self.copy(packet, &to, &from),
+                    (Some(to), None) => drop(packet.valid.insert(to, false)),
+                    (None, _) => {}
+                }
+            }
+            "assign_VL" => {
+                let [to, from] = [0, 1].map(|index| text(&parameters[index]["value"][0]));
+                let bits = packet.lengths[from];
+                packet.lengths.insert(to.into(), bits);
+                let key = |header: &str| (header.to_owned(), VARIABLE.to_owned());
+                let value = wrapped(&packet.values[&key(from)], bits);
+                packet.values.insert(key(to), value);
+            }
+            "assign_union" => self.assign_union(packet, &parameters[0], &parameters[1]),
             "assign_header_stack" => {
                 for (to, from) in self.stacks[&name(0)].iter().zip(&self.stacks[&name(1)]) {
                     self.copy(packet, to, from);
+                }
+                let filled = packet.filled[&name(1)];
+                packet.filled.insert(name(0), filled);
+            }
+            "assign_union_stack" => {
+                let [to, from] = [0, 1].map(|index| &self.union_stacks[&name(index)]);
+                for (to, from) in to.iter().zip(from) {
+                    self.copy_union(packet, to, from);
                 }
                 let filled = packet.filled[&name(1)];
                 packet.filled.insert(name(0), filled);
@@ -161,7 +193,7 @@ impl<'a> Interpreter<'a> {
                 }
             }
             "modify_field_with_hash_based_offset" => {
-                let hash = BigInt::from(self.calculate(packet, &name(2)));
+                let hash = BigInt::from(self.named_calculation(packet, &name(2)));
                 let result = hash % value(packet, 3) + value(packet, 1);
                 let names = &parameters[0]["value"];
                 self.set(packet, text(&names[0]), text(&names[1]), &result);
@@ -202,10 +234,12 @@ impl<'a> Interpreter<'a> {
     }
 
     /// Makes a header what another of its type is. One that is not valid keeps its values.
-    fn copy(&self, packet: &mut Packet, to: &str, from: &str) {
-        packet.valid.insert(to.into(), packet.valid[from]);
+    pub fn copy(&self, packet: &mut Packet, to: &str, from: &str) {
         if packet.valid[from] {
+            self.set_valid(packet, to);
             self.copy_fields(packet, to, from);
+        } else {
+            packet.valid.insert(to.into(), false);
         }
     }
 
@@ -214,34 +248,48 @@ impl<'a> Interpreter<'a> {
             let value = packet.values[&(from.to_owned(), field.clone())].clone();
             packet.values.insert((to.into(), field.clone()), value);
         }
+        packet.lengths.insert(to.into(), packet.lengths[from]);
+    }
+
+    /// The headers of each element of a stack of headers or unions.
+    fn elements(&self, stack: &str) -> Vec<Vec<String>> {
+        match self.stacks.get(stack) {
+            Some(headers) => headers.iter().map(|header| vec![header.clone()]).collect(),
+            None => {
+                let unions = self.union_stacks[stack].iter();
+                unions.map(|union| self.unions[union].clone()).collect()
+            }
+        }
     }
 
     fn push(&self, packet: &mut Packet, stack: &str, count: usize) {
-        let elements = &self.stacks[stack];
+        let elements = self.elements(stack);
         for to in (0..elements.len()).rev() {
-            match to.checked_sub(count) {
-                Some(from) => self.shift(packet, &elements[to], &elements[from]),
-                None => drop(packet.valid.insert(elements[to].clone(), false)),
-            }
+            let from = to.checked_sub(count).map(|from| &elements[from]);
+            self.shift(packet, &elements[to], from);
         }
         let filled = (packet.filled[stack] + count).min(elements.len());
         packet.filled.insert(stack.into(), filled);
     }
 
     fn pop(&self, packet: &mut Packet, stack: &str, count: usize) {
-        let elements = &self.stacks[stack];
+        let elements = self.elements(stack);
         for to in 0..elements.len() {
-            match elements.get(to + count) {
-                Some(from) => self.shift(packet, &elements[to], from),
-                None => drop(packet.valid.insert(elements[to].clone(), false)),
-            }
+            self.shift(packet, &elements[to], elements.get(to + count));
         }
         let filled = packet.filled[stack].saturating_sub(count);
         packet.filled.insert(stack.into(), filled);
     }
 
-    fn shift(&self, packet: &mut Packet, to: &str, from: &str) {
-        packet.valid.insert(to.into(), packet.valid[from]);
-        self.copy_fields(packet, to, from);
+    /// Moves an element of a stack to another place, or none.
+    fn shift(&self, packet: &mut Packet, to: &[String], from: Option<&Vec<String>>) {
+        for (place, header) in to.iter().enumerate() {
+            let from = from.map(|from| &from[place]);
+            let valid = from.is_some_and(|from| packet.valid[from]);
+            packet.valid.insert(header.clone(), valid);
+            if let Some(from) = from {
+                self.copy_fields(packet, header, from);
+            }
+        }
     }
 }

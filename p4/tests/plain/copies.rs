@@ -32,9 +32,10 @@ impl Interpreter<'_> {
     /// What leaves for a packet: ports and frames.
     pub fn receive(&mut self, port: u32, frame: &[u8], now: u64) -> Vec<(u32, Vec<u8>)> {
         self.now = now;
-        let mut packet = self.new_packet(frame);
+        let mut packet = self.new_packet(port, frame);
         self.set_standard(&mut packet, "ingress_port", port);
         self.set_standard(&mut packet, "packet_length", frame.len() as u32);
+        self.set_standard(&mut packet, "ingress_global_timestamp", now as u32);
         let mut waiting = VecDeque::from([Waiting::Ingress(packet)]);
         let mut sent = Vec::new();
         while let Some(next) = waiting.pop_front() {
@@ -69,9 +70,8 @@ impl Interpreter<'_> {
             && let Some(session) = self.sessions.get(session).cloned()
         {
             // The packet as it arrived, parsed again.
-            let mut clone = self.new_packet(&packet.frame);
-            let port = self.standard(&packet, "ingress_port");
-            self.set_standard(&mut clone, "ingress_port", port);
+            let mut clone = self.new_packet(packet.port, &packet.frame);
+            self.set_standard(&mut clone, "ingress_port", packet.port);
             self.parse_and_verify(&mut clone);
             self.keep(&packet, &mut clone, list, INGRESS_CLONE);
             self.wait_as_clones(&session, &clone, waiting);
@@ -110,6 +110,14 @@ impl Interpreter<'_> {
     ) -> Option<Vec<u8>> {
         self.set_standard(&mut packet, "egress_port", port);
         self.set_standard(&mut packet, "egress_spec", 0);
+        let length = packet.length as u32;
+        self.set_standard(&mut packet, "packet_length", length);
+        for name in ["egress_global_timestamp", "enq_timestamp"] {
+            self.set_standard(&mut packet, name, self.now as u32);
+        }
+        for name in ["enq_qdepth", "deq_timedelta", "deq_qdepth"] {
+            self.set_standard(&mut packet, name, 0);
+        }
         self.control(&mut packet, "egress");
         if let Some((session, list)) = packet.clone.take()
             && let Some(session) = self.sessions.get(session).cloned()
@@ -151,7 +159,7 @@ impl Interpreter<'_> {
     /// A packet that begins again with a frame.
     fn again(&mut self, packet: &Packet, frame: &[u8], list: usize, instance: u32) -> Packet {
         self.again += 1;
-        let mut again = self.new_packet(frame);
+        let mut again = self.new_packet(packet.port, frame);
         self.keep(packet, &mut again, list, instance);
         self.set_standard(&mut again, "packet_length", frame.len() as u32);
         again

@@ -100,6 +100,9 @@ pub fn hex(value: &Value) -> BigInt {
     BigInt::parse_bytes(digits.as_bytes(), 16).expect("a number")
 }
 
+/// Operations that give a header or a union.
+const OF_HEADERS: [&str; 2] = ["access_union_header", "dereference_union_stack"];
+
 /// The plain interpreter: slow and obvious. `leaf` gives what is no operation and no constant.
 pub fn plain(value: &Value, leaf: &dyn Fn(&Value) -> BigInt) -> BigInt {
     match value["type"].as_str().expect("an expression has a type") {
@@ -109,6 +112,16 @@ pub fn plain(value: &Value, leaf: &dyn Fn(&Value) -> BigInt) -> BigInt {
         _ => return leaf(value),
     }
     let inner = &value["value"];
+    // What is of headers and not of numbers.
+    if ["header_union", "header"]
+        .iter()
+        .any(|kind| inner["left"]["type"] == *kind)
+        || OF_HEADERS
+            .iter()
+            .any(|op| inner["left"]["value"]["op"] == *op)
+    {
+        return leaf(value);
+    }
     let side = |name: &str| plain(&inner[name], leaf);
     let truth = |holds: bool| BigInt::from(u8::from(holds));
     let bits = || u32::try_from(side("right")).expect("a small number");

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::expressions::{hex, operation, wrapped};
 use super::hashes::hash;
-use super::interpreter::{Interpreter, Packet, list, named, text};
-use super::programs::{AGAIN, METADATA, Maker, field};
+use super::interpreter::{Interpreter, Packet, list, text};
+use super::programs::{AGAIN, METADATA, Maker, VARIABLE, VARIABLES, field};
 
 const CALCULATIONS: usize = 3;
 /// Cells of the meter. Indices may be higher.
@@ -27,14 +27,22 @@ impl Maker<'_> {
     pub fn calculations(&mut self) -> Vec<Value> {
         (0..CALCULATIONS)
             .map(|id| {
-                let parts = 1 + self.random.below(4);
-                let input: Vec<Value> = (0..parts).map(|_| self.input()).collect();
-                let algorithm = self
-                    .random
-                    .pick(&["crc16", "crc32", "crcCCITT", "csum16", "xor16", "identity"]);
-                json!({"name": format!("c{id}"), "id": id, "algo": algorithm, "input": input})
+                let mut calculation = self.calculation();
+                calculation["name"] = json!(format!("c{id}"));
+                calculation["id"] = json!(id);
+                calculation
             })
             .collect()
+    }
+
+    /// An algorithm and its input.
+    pub fn calculation(&mut self) -> Value {
+        let parts = 1 + self.random.below(4);
+        let input: Vec<Value> = (0..parts).map(|_| self.input()).collect();
+        let algorithm = self
+            .random
+            .pick(&["crc16", "crc32", "crcCCITT", "csum16", "xor16", "identity"]);
+        json!({"algo": algorithm, "input": input})
     }
 
     fn input(&mut self) -> Value {
@@ -48,6 +56,7 @@ impl Maker<'_> {
                 let width = self.random.pick(&[3, 8, 16, 20]);
                 json!({"type": "hexstr", "value": "0x5", "bitwidth": width})
             }
+            3 => field(self.random.pick(&VARIABLES), VARIABLE),
             _ => {
                 let (header, name, _) = self.a_field();
                 field(&header, &name)
@@ -81,8 +90,15 @@ impl Maker<'_> {
                         elements.push(field("meta", &format!("m{place}")));
                     }
                 }
-                if self.random.one_of(2) {
-                    elements.push(field("standard_metadata", "ingress_port"));
+                for name in [
+                    "ingress_port",
+                    "packet_length",
+                    "egress_spec",
+                    "instance_type",
+                ] {
+                    if self.random.one_of(4) {
+                        elements.push(field("standard_metadata", name));
+                    }
                 }
                 json!({"id": id, "name": format!("l{id}"), "elements": elements})
             })
@@ -168,14 +184,13 @@ impl Meter {
 }
 
 impl Interpreter<'_> {
-    pub fn calculate(&self, packet: &Packet, name: &str) -> u64 {
-        let calculation = named(&self.program["calculations"], name);
+    pub fn calculate(&self, packet: &Packet, calculation: &Value) -> u64 {
         let mut bits: Vec<bool> = Vec::new();
         let push = |bits: &mut Vec<bool>, value: &BigInt, width: u32| {
             bits.extend((0..width).rev().map(|place| value.bit(place.into())));
         };
         let push_field = |bits: &mut Vec<bool>, header: &str, name: &str| {
-            let width = self.row(header, name).1;
+            let width = self.width(packet, header, name);
             let value = &packet.values[&(header.to_owned(), name.to_owned())];
             push(bits, &wrapped(value, width), width);
         };
@@ -227,7 +242,7 @@ impl Interpreter<'_> {
             let (header, name) = (text(&checksum["target"][0]), text(&checksum["target"][1]));
             let value = &packet.values[&(header.to_owned(), name.to_owned())];
             let value = wrapped(value, self.row(header, name).1);
-            let computed = self.calculate(packet, text(&checksum["calculation"]));
+            let computed = self.named_calculation(packet, text(&checksum["calculation"]));
             packet.valid[header] && value != BigInt::from(computed)
         })
     }
@@ -236,7 +251,7 @@ impl Interpreter<'_> {
         for checksum in list(&self.program["checksums"]) {
             if self.checksums(packet, "update").contains(&checksum) {
                 let (header, name) = (text(&checksum["target"][0]), text(&checksum["target"][1]));
-                let computed = self.calculate(packet, text(&checksum["calculation"]));
+                let computed = self.named_calculation(packet, text(&checksum["calculation"]));
                 self.set(packet, header, name, &BigInt::from(computed));
             }
         }

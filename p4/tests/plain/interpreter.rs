@@ -1,29 +1,30 @@
 //! A switch that interprets the JSON of a program as it stands, slow and obvious: names, lists and
 //! numbers of any size. It knows what `programs` makes, and no more.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use num_bigint::{BigInt, Sign};
 use serde_json::Value;
 
 use super::copies::Session;
-use super::expressions::{hex, plain, signed, wrapped};
+use super::expressions::{plain, signed, wrapped};
 use super::externs::Meter;
-use super::programs::NewEntry;
+use super::profiles::NewProfile;
+use super::programs::{NewEntry, VARIABLE};
 
 pub const STANDARD: &str = "standard_metadata";
 pub const DROP: u32 = 511;
-/// The errors of the parser.
-const TOO_SHORT: u32 = 1;
-const OUT_OF_BOUNDS: u32 = 3;
-const INVALID_ARGUMENT: u32 = 6;
-
 /// A field: its name, its width, whether it has a sign.
 type Field = (String, u32, bool);
 
 pub struct Interpreter<'a> {
     pub program: &'a Value,
     pub entries: &'a [NewEntry],
+    /// Those of the tables that have no actions of their own.
+    pub profiles: &'a [NewProfile],
+    /// The members of each value set, as keys of the parser.
+    pub value_sets: BTreeMap<String, Vec<BigInt>>,
     /// The copies of multicast group 1: their ports and instances.
     pub group: Vec<(u32, u32)>,
     /// The clone sessions, of which the first is none.
@@ -36,6 +37,9 @@ pub struct Interpreter<'a> {
     pub fields: BTreeMap<String, Vec<Field>>,
     /// The headers of each stack.
     pub stacks: BTreeMap<String, Vec<String>>,
+    /// The headers of each union, and the unions of each stack of them.
+    pub unions: BTreeMap<String, Vec<String>>,
+    pub union_stacks: BTreeMap<String, Vec<String>>,
     pub register: Vec<BigInt>,
     /// How often a table was hit and missed, so that a test can say that both happen.
     pub hits: usize,
@@ -47,6 +51,27 @@ pub struct Interpreter<'a> {
     pub colored: usize,
     pub wrong: usize,
     pub right: usize,
+    /// Packets whose member a selector chose, and those that a value set had.
+    pub chosen: usize,
+    pub in_sets: Cell<usize>,
+    /// Headers with a field of variable width that has bits, and members of unions.
+    pub variable: Cell<usize>,
+    pub in_unions: Cell<usize>,
+}
+
+/// The fields of a type of header. One of variable width has as many bits as the header may have.
+fn fields_of(kind: &Value) -> Vec<Field> {
+    let number = |value: &Value| value.as_u64().expect("a number") as u32;
+    let rows = list(&kind["fields"]).iter();
+    rows.map(|row| {
+        let width = if row[0] == VARIABLE {
+            8 * number(&kind["max_length"])
+        } else {
+            number(&row[1])
+        };
+        (text(&row[0]).to_owned(), width, row[2] == true)
+    })
+    .collect()
 }
 
 /// A packet with its headers.
@@ -55,6 +80,12 @@ pub struct Packet {
     pub values: BTreeMap<(String, String), BigInt>,
     pub valid: BTreeMap<String, bool>,
     pub filled: BTreeMap<String, usize>,
+    /// By header: the bits that its field of variable width has.
+    pub lengths: BTreeMap<String, u32>,
+    /// The bytes that it would have if it left now.
+    pub length: usize,
+    /// The port that it arrived at, whatever the program writes to its metadata.
+    pub port: u32,
     /// As it arrived.
     pub frame: Vec<u8>,
     /// What the parser has not taken.
@@ -85,43 +116,40 @@ pub fn small(value: &BigInt) -> usize {
     usize::try_from(value).expect("a small number")
 }
 
-/// Bits of bytes, from the first on.
-fn bits(bytes: &[u8], offset: usize, width: usize) -> BigInt {
-    (offset..offset + width).fold(BigInt::from(0), |sum, at| {
-        sum * 2 + (bytes[at / 8] >> (7 - at % 8) & 1)
-    })
-}
-
 impl<'a> Interpreter<'a> {
-    pub fn new(program: &'a Value, entries: &'a [NewEntry]) -> Self {
-        let number = |value: &Value| value.as_u64().expect("a number") as u32;
+    pub fn new(program: &'a Value, entries: &'a [NewEntry], profiles: &'a [NewProfile]) -> Self {
         let mut fields = BTreeMap::new();
         for header in list(&program["headers"]) {
             let kind = named(&program["header_types"], text(&header["header_type"]));
-            let rows = list(&kind["fields"]).iter();
-            let rows = rows.map(|f| (text(&f[0]).to_owned(), number(&f[1]), f[2] == true));
-            fields.insert(text(&header["name"]).to_owned(), rows.collect());
+            fields.insert(text(&header["name"]).to_owned(), fields_of(kind));
         }
-        let mut stacks = BTreeMap::new();
-        for stack in list(&program["header_stacks"]) {
-            let ids = list(&stack["header_ids"]).iter();
-            let header = |id: &Value| {
-                let mut headers = list(&program["headers"]).iter();
-                let found = headers.find(|header| header["id"] == *id);
-                text(&found.expect("a header")["name"]).to_owned()
+        // The names of what rows of the program have by their numbers.
+        let by_ids = |rows: &str, ids: &str, of: &str| {
+            let name = |id: &Value| {
+                let found = list(&program[of]).iter().find(|one| one["id"] == *id);
+                text(&found.expect("something has this id")["name"]).to_owned()
             };
-            stacks.insert(text(&stack["name"]).to_owned(), ids.map(header).collect());
-        }
+            let rows = list(&program[rows]).iter();
+            rows.map(|row| {
+                let names = list(&row[ids]).iter().map(name).collect();
+                (text(&row["name"]).to_owned(), names)
+            })
+            .collect()
+        };
         let cells = program["register_arrays"][0]["size"].as_u64();
         Self {
             program,
             entries,
+            profiles,
+            value_sets: BTreeMap::new(),
             group: Vec::new(),
             sessions: Vec::new(),
             meters: Vec::new(),
             now: 0,
             fields,
-            stacks,
+            stacks: by_ids("header_stacks", "header_ids", "headers"),
+            unions: by_ids("header_unions", "header_ids", "headers"),
+            union_stacks: by_ids("header_union_stacks", "header_union_ids", "header_unions"),
             register: vec![BigInt::from(0); cells.expect("a number") as usize],
             hits: 0,
             misses: 0,
@@ -130,14 +158,21 @@ impl<'a> Interpreter<'a> {
             colored: 0,
             wrong: 0,
             right: 0,
+            chosen: 0,
+            in_sets: Cell::default(),
+            variable: Cell::default(),
+            in_unions: Cell::default(),
         }
     }
 
-    pub fn new_packet(&self, frame: &[u8]) -> Packet {
+    pub fn new_packet(&self, port: u32, frame: &[u8]) -> Packet {
         let mut packet = Packet {
             values: BTreeMap::new(),
             valid: BTreeMap::new(),
             filled: BTreeMap::new(),
+            lengths: BTreeMap::new(),
+            length: frame.len(),
+            port,
             frame: frame.to_vec(),
             rest: frame.to_vec(),
             exit: false,
@@ -151,13 +186,14 @@ impl<'a> Interpreter<'a> {
             packet.valid.insert(name.into(), header["metadata"] == true);
             self.clear(&mut packet, name);
         }
-        for stack in self.stacks.keys() {
+        for stack in self.stacks.keys().chain(self.union_stacks.keys()) {
             packet.filled.insert(stack.clone(), 0);
         }
         packet
     }
 
     pub fn clear(&self, packet: &mut Packet, header: &str) {
+        packet.lengths.insert(header.into(), 0);
         for (field, _, _) in &self.fields[header] {
             let key = (header.to_owned(), field.clone());
             packet.values.insert(key, BigInt::from(0));
@@ -177,6 +213,23 @@ impl<'a> Interpreter<'a> {
         rows.find(|(name, _, _)| name == field).expect("a field")
     }
 
+    /// The bits that a field has now.
+    pub fn width(&self, packet: &Packet, header: &str, field: &str) -> u32 {
+        match field {
+            VARIABLE => packet.lengths[header],
+            _ => self.row(header, field).1,
+        }
+    }
+
+    /// The bytes of a header.
+    pub fn bytes(&self, packet: &Packet, header: &str) -> usize {
+        let fields = self.fields[header].iter();
+        let bits: u32 = fields
+            .map(|(field, _, _)| self.width(packet, header, field))
+            .sum();
+        bits as usize / 8
+    }
+
     pub fn set(&self, packet: &mut Packet, header: &str, field: &str, value: &BigInt) {
         let (_, width, is_signed) = self.row(header, field);
         let value = if *is_signed {
@@ -185,129 +238,6 @@ impl<'a> Interpreter<'a> {
             wrapped(value, *width)
         };
         packet.values.insert((header.into(), field.into()), value);
-    }
-
-    pub fn parse(&self, packet: &mut Packet) -> Result<(), u32> {
-        let parser = &self.program["parsers"][0];
-        let mut name = parser["init_state"].clone();
-        while !name.is_null() {
-            let state = named(&parser["parse_states"], text(&name));
-            for op in list(&state["parser_ops"]) {
-                self.parser_op(packet, op)?;
-            }
-            name = self.select(packet, state)?;
-        }
-        Ok(())
-    }
-
-    fn parser_op(&self, packet: &mut Packet, op: &Value) -> Result<(), u32> {
-        let parameters = &op["parameters"];
-        let first = &parameters[0]["value"];
-        match text(&op["op"]) {
-            "extract" if parameters[0]["type"] == "stack" => {
-                let filled = packet.filled[text(first)];
-                let next = self.stacks[text(first)].get(filled);
-                self.extract(packet, next.ok_or(OUT_OF_BOUNDS)?)?;
-                packet.filled.insert(text(first).into(), filled + 1);
-            }
-            "extract" => self.extract(packet, text(first))?,
-            "set" => {
-                let value = self.ahead_or_last(packet, &parameters[1])?;
-                let value = value.unwrap_or_else(|| self.data(packet, &parameters[1], &[]));
-                self.set(packet, text(&first[0]), text(&first[1]), &value);
-            }
-            "verify" => {
-                if self.data(packet, &parameters[0], &[]) == BigInt::from(0) {
-                    return Err(small(&hex(&parameters[1]["value"])) as u32);
-                }
-            }
-            "advance" => {
-                let bits = small(&hex(first));
-                if !bits.is_multiple_of(8) {
-                    return Err(INVALID_ARGUMENT);
-                }
-                if bits / 8 > packet.rest.len() {
-                    return Err(TOO_SHORT);
-                }
-                packet.rest.drain(..bits / 8);
-            }
-            other => panic!("{other} is no parser operation of the grammar"),
-        }
-        Ok(())
-    }
-
-    /// What is read of the bytes before the parser, or of the last element of a stack.
-    fn ahead_or_last(&self, packet: &Packet, value: &Value) -> Result<Option<BigInt>, u32> {
-        let [first, second] = [0, 1].map(|i| &value["value"][i]);
-        match text(&value["type"]) {
-            "lookahead" => {
-                let number = |value: &Value| value.as_u64().expect("a number") as usize;
-                let (offset, width) = (number(first), number(second));
-                if packet.rest.len() * 8 < offset + width {
-                    return Err(TOO_SHORT);
-                }
-                Ok(Some(bits(&packet.rest, offset, width)))
-            }
-            "stack_field" => {
-                let last = packet.filled[text(first)].checked_sub(1);
-                let header = &self.stacks[text(first)][last.ok_or(OUT_OF_BOUNDS)?];
-                let key = (header.clone(), text(second).to_owned());
-                Ok(Some(packet.values[&key].clone()))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn extract(&self, packet: &mut Packet, header: &str) -> Result<(), u32> {
-        let width: u32 = self.fields[header].iter().map(|(_, width, _)| width).sum();
-        let length = width as usize / 8;
-        if packet.rest.len() < length {
-            return Err(TOO_SHORT);
-        }
-        let bytes: Vec<u8> = packet.rest.drain(..length).collect();
-        let mut at = 0;
-        for (field, width, _) in &self.fields[header] {
-            let value = bits(&bytes, at, *width as usize);
-            self.set(packet, header, field, &value);
-            at += *width as usize;
-        }
-        packet.valid.insert(header.into(), true);
-        Ok(())
-    }
-
-    /// The next state, or nothing.
-    fn select(&self, packet: &Packet, state: &Value) -> Result<Value, u32> {
-        let parts = list(&state["transition_key"]);
-        // All that is read ahead has to be there before stacks are looked at.
-        for part in parts.iter().filter(|part| part["type"] == "lookahead") {
-            self.ahead_or_last(packet, part)?;
-        }
-        // Each part takes whole bytes.
-        let mut key = BigInt::from(0);
-        for part in parts {
-            let names = &part["value"];
-            let width = match text(&part["type"]) {
-                "lookahead" => names[1].as_u64().expect("a number") as u32,
-                "stack_field" => {
-                    let header = &self.stacks[text(&names[0])][0];
-                    self.row(header, text(&names[1])).1
-                }
-                _ => self.row(text(&names[0]), text(&names[1])).1,
-            };
-            let value = self.ahead_or_last(packet, part)?;
-            let value = value.unwrap_or_else(|| self.data(packet, part, &[]));
-            key = (key << (width.div_ceil(8) * 8)) + wrapped(&value, width);
-        }
-        for case in list(&state["transitions"]) {
-            let matches = case["type"] == "default" || {
-                let mask = hex(&case["mask"]);
-                &key & &mask == hex(&case["value"]) & &mask
-            };
-            if matches {
-                return Ok(case["next_state"].clone());
-            }
-        }
-        Ok(Value::Null)
     }
 
     pub fn data(&self, packet: &Packet, value: &Value, parameters: &[BigInt]) -> BigInt {
@@ -335,18 +265,20 @@ impl<'a> Interpreter<'a> {
                     Some(key) => packet.values[&key].clone(),
                     None => BigInt::from(0),
                 },
+                _ if self.truth(packet, value).is_some() => {
+                    BigInt::from(u8::from(self.truth(packet, value) == Some(true)))
+                }
                 other => panic!("{other} is no leaf of the grammar"),
             },
         }
     }
 
-    /// The header and field of an element of a stack; `None` if there is no such element.
+    /// The header and field of `access_field`; `None` if a stack has no such element.
     pub fn element(&self, access: &Value) -> Option<(String, String)> {
-        let header = &access["left"]["value"];
-        let index = small(&hex(&header["right"]["value"]));
-        let header = self.stacks[text(&header["left"]["value"])].get(index)?;
+        let header = self.header(&access["left"])?;
         let place = access["right"].as_u64().expect("a number") as usize;
-        Some((header.clone(), self.fields[header][place].0.clone()))
+        let field = self.fields[&header][place].0.clone();
+        Some((header, field))
     }
 
     pub fn deparse(&self, packet: &Packet) -> Vec<u8> {
@@ -357,9 +289,10 @@ impl<'a> Interpreter<'a> {
                 continue;
             }
             let (mut whole, mut width) = (BigInt::from(0), 0);
-            for (field, bits, _) in &self.fields[header] {
+            for (field, _, _) in &self.fields[header] {
+                let bits = self.width(packet, header, field);
                 let value = &packet.values[&(header.to_owned(), field.clone())];
-                whole = (whole << *bits) + wrapped(value, *bits);
+                whole = (whole << bits) + wrapped(value, bits);
                 width += bits;
             }
             let bytes = whole.to_bytes_be();

@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 
 use super::expressions::{Grammar, operation};
 use super::externs::METERS;
+use super::profiles::NewProfile;
 use super::random::Random;
 use super::tables::end;
+use super::unions;
 
 /// What a part of a key wants.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,18 +20,32 @@ pub enum Wanted {
     Any,
 }
 
+/// What an entry does: an action with its data, or a member or group of the table's profile.
+#[derive(Clone, Debug)]
+pub enum NewDoes {
+    Action(String, Vec<BigInt>),
+    Member(u32),
+    Group(u32),
+}
+
 /// An entry that the control plane adds.
 #[derive(Clone, Debug)]
 pub struct NewEntry {
     pub table: String,
     pub key: Vec<Wanted>,
     pub priority: i32,
-    pub action: String,
-    pub data: Vec<BigInt>,
+    pub does: NewDoes,
+}
+
+/// A member of a value set: its parts.
+#[derive(Clone, Debug)]
+pub struct NewValue {
+    pub set: String,
+    pub parts: Vec<(BigInt, u32)>,
 }
 
 /// Elements of a stack.
-const STACK: usize = 3;
+pub const STACK: usize = 3;
 /// Cells of the register. Indices may be higher.
 const CELLS: usize = 6;
 const WIDTHS: [u32; 15] = [1, 3, 4, 7, 8, 9, 13, 16, 32, 48, 64, 100, 127, 128, 203];
@@ -37,12 +53,25 @@ const DEPTH: usize = 2;
 /// Fields of the metadata.
 pub const METADATA: usize = 4;
 /// Standard metadata that is seen of each packet, with widths of whole bytes.
-pub const SEEN: [(&str, u32); 4] = [
+pub const SEEN: [(&str, u32); 11] = [
     ("instance_type", 32),
     ("egress_rid", 16),
     ("ingress_port", 16),
     ("checksum_error", 8),
+    ("packet_length", 32),
+    ("ingress_global_timestamp", 48),
+    ("egress_global_timestamp", 48),
+    ("enq_timestamp", 32),
+    ("enq_qdepth", 24),
+    ("deq_timedelta", 32),
+    ("deq_qdepth", 24),
 ];
+/// Headers with a field of variable width, the name of this field, the kind of these headers, and
+/// the bits of all their fields at most.
+pub const VARIABLES: [&str; 2] = ["v0", "v1"];
+pub const VARIABLE: &str = "v";
+pub const VARIABLE_KIND: usize = 3;
+const VARIABLE_BYTES: usize = 12;
 pub const ACTIONS: usize = 7;
 /// The field of the metadata that counts how often a packet was cloned or began again.
 pub const AGAIN: &str = "again";
@@ -51,6 +80,8 @@ pub const AGAIN: &str = "again";
 pub struct Generated {
     pub document: Value,
     pub entries: Vec<NewEntry>,
+    pub profiles: Vec<NewProfile>,
+    pub values: Vec<NewValue>,
 }
 
 /// A field: its header's name, its own, its width.
@@ -67,6 +98,10 @@ pub struct Maker<'a> {
     /// The widths of the parameters of each action.
     pub actions: Vec<Vec<u32>>,
     pub entries: Vec<NewEntry>,
+    pub profiles: Vec<NewProfile>,
+    pub values: Vec<NewValue>,
+    /// The value sets and their widths.
+    pub sets: Vec<(String, u32)>,
 }
 
 /// Makes a random program.
@@ -78,10 +113,17 @@ pub fn generate(random: &mut Random) -> Generated {
         fields: Vec::new(),
         actions: Vec::new(),
         entries: Vec::new(),
+        profiles: Vec::new(),
+        values: Vec::new(),
+        sets: Vec::new(),
     };
     let document = maker.document();
-    let entries = maker.entries;
-    Generated { document, entries }
+    Generated {
+        document,
+        entries: maker.entries,
+        profiles: maker.profiles,
+        values: maker.values,
+    }
 }
 
 pub fn field(header: &str, name: &str) -> Value {
@@ -89,11 +131,28 @@ pub fn field(header: &str, name: &str) -> Value {
 }
 
 /// The field of an element of a stack, by the place of the field.
-fn element(stack: &str, index: usize, place: usize) -> Value {
+pub fn element(stack: &str, index: usize, place: usize) -> Value {
     let stack = json!({"type": "header_stack", "value": stack});
     let index = json!({"type": "hexstr", "value": format!("{index:#x}")});
     let header = operation("dereference_header_stack", stack, index);
     operation("access_field", header, json!(place))
+}
+
+/// The names that p4c gives to standard metadata, besides their own.
+fn aliases() -> Vec<Value> {
+    let intrinsic = [
+        "mcast_grp",
+        "egress_rid",
+        "ingress_global_timestamp",
+        "egress_global_timestamp",
+    ];
+    let queueing = ["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"];
+    let named = [("intrinsic", intrinsic), ("queueing", queueing)].into_iter();
+    named
+        .flat_map(|(of, names)| {
+            names.map(|name| json!([format!("{of}_metadata.{name}"), ["standard_metadata", name]]))
+        })
+        .collect()
 }
 
 impl Maker<'_> {
@@ -116,14 +175,17 @@ impl Maker<'_> {
             json!({"name": name, "id": id, "header_type": "k0", "size": STACK, "header_ids": ids})
         };
         let first = 2 + self.headers.len();
+        let (unions, union_stacks) = unions::tables(first - unions::members().len());
+        let sets: Vec<Value> = self.value_sets();
         json!({
             "__meta__": {"version": [2, 23]},
             "header_types": types,
             "headers": headers,
             "header_stacks": [stack("s", 0, first), stack("t", 1, first + STACK)],
-            "field_aliases": [
-                ["intrinsic_metadata.mcast_grp", ["standard_metadata", "mcast_grp"]],
-                ["intrinsic_metadata.egress_rid", ["standard_metadata", "egress_rid"]]],
+            "header_unions": unions,
+            "header_union_stacks": union_stacks,
+            "parse_vsets": sets,
+            "field_aliases": aliases(),
             "errors": [["NoError", 0], ["PacketTooShort", 1], ["NoMatch", 2],
                 ["StackOutOfBounds", 3], ["HeaderTooShort", 4], ["ParserTimeout", 5],
                 ["ParserInvalidArgument", 6]],
@@ -152,7 +214,13 @@ impl Maker<'_> {
             ["mcast_grp", 16, false],
             ["egress_rid", 16, false],
             ["checksum_error", 1, false],
-            ["parser_error", 32, false]
+            ["parser_error", 32, false],
+            ["ingress_global_timestamp", 48, false],
+            ["egress_global_timestamp", 48, false],
+            ["enq_timestamp", 32, false],
+            ["enq_qdepth", 19, false],
+            ["deq_timedelta", 32, false],
+            ["deq_qdepth", 19, false]
         ]);
         for kind in 0..3 {
             let mut fields = Vec::new();
@@ -166,6 +234,8 @@ impl Maker<'_> {
             }
             self.kinds.push(fields);
         }
+        self.kinds
+            .push(vec![("a".into(), 4, false), ("b".into(), 12, false)]);
         let mut meta = Vec::new();
         for place in 0..METADATA {
             let width = self.random.pick(&WIDTHS);
@@ -184,8 +254,14 @@ impl Maker<'_> {
             json!({"name": "meta_t", "id": 1, "fields": meta}),
         ];
         for (id, fields) in self.kinds.iter().enumerate() {
-            let fields: Vec<Value> = fields.iter().map(|(n, w, s)| json!([n, w, s])).collect();
-            types.push(json!({"name": format!("k{id}"), "id": 2 + id, "fields": fields}));
+            let mut fields: Vec<Value> = fields.iter().map(|(n, w, s)| json!([n, w, s])).collect();
+            let mut row = json!({"name": format!("k{id}"), "id": 2 + id});
+            if id == VARIABLE_KIND {
+                fields.insert(1, json!([VARIABLE, "*"]));
+                row["max_length"] = json!(VARIABLE_BYTES);
+            }
+            row["fields"] = json!(fields);
+            types.push(row);
         }
         let mut headers = vec![
             json!({"name": "standard_metadata", "id": 0, "header_type": "standard_t",
@@ -196,6 +272,9 @@ impl Maker<'_> {
             self.headers
                 .push((format!("h{index}"), self.random.below(3)));
         }
+        let variables = VARIABLES.map(|name| (name.to_owned(), VARIABLE_KIND));
+        self.headers.extend(variables);
+        self.headers.extend(unions::members());
         let stacks = ["s", "t"].into_iter();
         let elements = stacks.flat_map(|name| (0..STACK).map(move |i| (format!("{name}[{i}]"), 0)));
         for (name, kind) in self.headers.clone().into_iter().chain(elements) {
@@ -237,6 +316,7 @@ impl Maker<'_> {
                     "instance_type",
                     "parser_error",
                     "checksum_error",
+                    "packet_length",
                 ]);
                 field("standard_metadata", name)
             }
@@ -292,100 +372,6 @@ impl Maker<'_> {
             .map(|at| self.primitive(at, steps, count))
             .collect();
         json!({"name": format!("a{id}"), "id": id, "runtime_data": parameters, "primitives": body})
-    }
-
-    /// A primitive at a place of an action with so many steps and parameters.
-    fn primitive(&mut self, at: usize, steps: usize, parameters: usize) -> Value {
-        let standard = |name: &str| field("standard_metadata", name);
-        let number = |value: usize| json!({"type": "hexstr", "value": format!("{value:#x}")});
-        let step = |op: &str, parameters: Value| json!({"op": op, "parameters": parameters});
-        let jump = number(at + 1 + self.random.below(steps - at));
-        match self.random.below(26) {
-            0..=2 => {
-                let port = self.random.pick(&[0, 1, 2, 3, 3, 511]);
-                step("assign", json!([standard("egress_spec"), number(port)]))
-            }
-            3 => {
-                let group = self.random.pick(&[0, 1, 1, 2]);
-                step("assign", json!([standard("mcast_grp"), number(group)]))
-            }
-            4 | 5 => step("add_header", json!([self.header()])),
-            6 => step("remove_header", json!([self.header()])),
-            7 => {
-                let kind = self.random.below(3);
-                let like: Vec<&str> = self
-                    .headers
-                    .iter()
-                    .filter(|(_, k)| *k == kind)
-                    .map(|(name, _)| &**name)
-                    .chain((kind == 0).then_some("t[1]"))
-                    .collect();
-                if like.is_empty() {
-                    return step("no_op", json!([]));
-                }
-                let pair = [self.random.pick(&like), self.random.pick(&like)];
-                let pair = pair.map(|name| json!({"type": "header", "value": name}));
-                step("assign_header", json!(pair))
-            }
-            8 => {
-                let pair = self.random.pick(&[["s", "t"], ["t", "s"]]);
-                let pair = pair.map(|name| json!({"type": "header_stack", "value": name}));
-                step("assign_header_stack", json!(pair))
-            }
-            9 | 10 => {
-                let op = self.random.pick(&["push", "pop"]);
-                let stack = json!({"type": "header_stack", "value": self.random.pick(&["s", "t"])});
-                step(op, json!([stack, number(self.random.below(STACK + 2))]))
-            }
-            11 => {
-                let place = self.random.below(self.kinds[0].len());
-                let index = self.random.below(STACK + 1);
-                let target = element(self.random.pick(&["s", "t"]), index, place);
-                step("assign", json!([target, self.data(parameters)]))
-            }
-            12 | 13 => {
-                let index = operation("&", self.data(parameters), number(7));
-                let (header, name, _) = self.a_field();
-                let register = json!({"type": "register_array", "value": "r"});
-                if self.random.one_of(2) {
-                    step(
-                        "register_read",
-                        json!([field(&header, &name), register, index]),
-                    )
-                } else {
-                    step(
-                        "register_write",
-                        json!([register, index, self.data(parameters)]),
-                    )
-                }
-            }
-            14 if self.random.one_of(3) => step("exit", json!([])),
-            14 if self.random.one_of(3) => step(
-                "mark_to_drop",
-                json!([{"type": "header", "value": "standard_metadata"}]),
-            ),
-            15 => step("_jump_if_zero", json!([self.data(parameters), jump])),
-            16 if self.random.one_of(3) => step("_jump", json!([jump])),
-            17..=20 => self.extern_primitive(parameters),
-            _ => {
-                let (header, name, _) = self.a_field();
-                step(
-                    "assign",
-                    json!([field(&header, &name), self.data(parameters)]),
-                )
-            }
-        }
-    }
-
-    /// Any header by its name.
-    fn header(&mut self) -> Value {
-        let count = self.headers.len();
-        let index = self.random.below(count + 2 * STACK);
-        let name = match index.checked_sub(count) {
-            None => self.headers[index].0.clone(),
-            Some(rest) => format!("{}[{}]", ["s", "t"][rest / STACK], rest % STACK),
-        };
-        json!({"type": "header", "value": name})
     }
 
     /// The order of headers in what leaves.

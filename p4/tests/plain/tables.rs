@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use serde_json::{Value, json};
 
 use super::expressions::{hex, operation, power};
-use super::programs::{ACTIONS, METADATA, Maker, NewEntry, SEEN, Wanted, field};
+use super::programs::{ACTIONS, METADATA, Maker, NewDoes, NewEntry, SEEN, Wanted, field};
 
 /// The last action of egress: a header gets all metadata, some standard metadata, and how far
 /// stacks are filled, so that it is seen.
@@ -39,6 +39,7 @@ impl Maker<'_> {
             None => Value::Null,
         };
         let (mut tables, mut conditions) = (Vec::new(), Vec::new());
+        let mut profiles = Vec::new();
         for (index, is_table_here) in is_table.iter().enumerate() {
             // Mostly the next one.
             let skip = [1, 1, 1, 2, count];
@@ -47,8 +48,9 @@ impl Maker<'_> {
                 for _ in 0..ACTIONS + 2 {
                     next.push(name_of(index + self.random.pick(&skip)));
                 }
-                let table = self.table(name, index, &next);
+                let (table, profile) = self.table(name, index, &next);
                 tables.push(table);
+                profiles.extend(profile);
             } else {
                 let cond = self.cond();
                 let [yes, no] = [0, 1].map(|_| name_of(index + self.random.pick(&skip)));
@@ -68,12 +70,12 @@ impl Maker<'_> {
             );
         }
         json!({"name": name, "id": id, "init_table": name_of(0), "tables": tables,
-            "conditionals": conditions})
+            "conditionals": conditions, "action_profiles": profiles})
     }
 
-    /// A table of a control, and its entries; `next` is what may come after each action, and after
-    /// none.
-    fn table(&mut self, control: &str, id: usize, next: &[Value]) -> Value {
+    /// A table of a control, its entries, and its action profile if it has one; `next` is what may
+    /// come after each action, and after none.
+    fn table(&mut self, control: &str, id: usize, next: &[Value]) -> (Value, Option<Value>) {
         let name = format!("{control}_t{id}");
         let mut parts: Vec<(&str, u32)> = Vec::new();
         let mut key = Vec::new();
@@ -104,6 +106,14 @@ impl Maker<'_> {
             ..ACTIONS => format!("a{id}"),
             _ => format!("again_{control}"),
         };
+        let names: Vec<(usize, String)> =
+            actions.iter().map(|id| (*id, action_name(*id))).collect();
+        let kind = self
+            .random
+            .pick(&["simple", "simple", "indirect", "indirect_ws"]);
+        let selects = kind == "indirect_ws";
+        let profile =
+            (kind != "simple").then(|| self.profile(&format!("{name}_profile"), selects, &names));
         let ranked = parts
             .iter()
             .any(|(kind, _)| ["ternary", "range", "optional"].contains(kind));
@@ -116,8 +126,12 @@ impl Maker<'_> {
                 .iter()
                 .map(|(kind, width)| self.wanted(kind, *width))
                 .collect();
-            let action = self.random.pick(&actions);
-            let data = self.action_data(action);
+            let does = if profile.is_some() {
+                self.member_or_group(selects)
+            } else {
+                let action = self.random.pick(&actions);
+                NewDoes::Action(action_name(action), self.action_data(action))
+            };
             self.entries.push(NewEntry {
                 table: name.clone(),
                 key: wanted,
@@ -127,11 +141,10 @@ impl Maker<'_> {
                 } else {
                     0
                 },
-                action: action_name(action),
-                data,
+                does,
             });
         }
-        let names: Vec<String> = actions.iter().map(|id| action_name(*id)).collect();
+        let names: Vec<String> = names.into_iter().map(|(_, name)| name).collect();
         let mut after = serde_json::Map::new();
         if self.random.one_of(3) {
             after.insert("__HIT__".into(), next[0].clone());
@@ -147,19 +160,21 @@ impl Maker<'_> {
             let data: Vec<String> = data.iter().map(|value| format!("{value:#x}")).collect();
             json!({"action_id": default, "action_data": data})
         };
-        json!({"name": name, "id": id, "key": key, "type": "simple", "max_size": 64,
+        let table = json!({"name": name, "id": id, "key": key, "type": kind, "max_size": 64,
             "action_ids": actions, "actions": names, "base_default_next": next[0],
-            "next_tables": after, "default_entry": default})
+            "next_tables": after, "default_entry": default,
+            "action_profile": profile.as_ref().map(|profile| &profile["name"])});
+        (table, profile)
     }
 
-    fn action_data(&mut self, action: usize) -> Vec<BigInt> {
+    pub fn action_data(&mut self, action: usize) -> Vec<BigInt> {
         // Those that let a packet begin again have no parameters.
         let widths = self.actions.get(action).cloned().unwrap_or_default();
         widths.iter().map(|width| self.value(*width)).collect()
     }
 
     /// A value of a width: often 0 or the highest.
-    fn value(&mut self, width: u32) -> BigInt {
+    pub fn value(&mut self, width: u32) -> BigInt {
         let highest = power(width) - 1;
         match self.random.below(4) {
             0 => BigInt::from(0),
