@@ -12,7 +12,7 @@ use bofuss_oflib::text::{parse_bytes, parse_flow};
 use bofuss_oflib::{Message, PortNo, Version};
 use bofuss_tests::{Process, have, ok, run, until};
 
-/// Flows, with the numbers of UDP ports to which frames are sent in through port 1.
+/// Flows, with words for the frames that come in.
 const CASES: &str = include_str!("../testdata/dpctl/same.ovs");
 const PORTS: u32 = 5;
 /// Bytes of a capture's head, and of that of each of its frames.
@@ -22,15 +22,19 @@ const FRAME_HEAD: usize = 16;
 /// The frames that left by each port.
 type Sent = BTreeMap<u32, Vec<Vec<u8>>>;
 
-/// A UDP frame from host 1 to host 2, to port 1 or 2.
-fn frame(udp_dst: &str) -> String {
-    let (port, checksum) = match udp_dst {
-        "1" => ("0001", "6043"),
-        "2" => ("0002", "6042"),
-        _ => panic!("{udp_dst}: frames go to port 1 or 2"),
+/// The port where a frame comes in, and the frame: of UDP from host 1 to port 1 or 2 of host 2, or
+/// the answer to that to port 1.
+fn arrival(word: &str) -> (u32, String) {
+    let (port, macs, ips, ports, checksum) = match word {
+        "1" => (1, (2, 1), (1, 2), "03e80001", "6043"),
+        "2" => (1, (2, 1), (1, 2), "03e80002", "6042"),
+        "back" => (2, (1, 2), (2, 1), "000103e8", "6043"),
+        _ => panic!("{word}: no frame is called so"),
     };
-    let headers = "02000000000202000000000108004500003000000000401166bb0a0000010a00000203e8";
-    format!("{headers}{port}001c{checksum}{}", "5a".repeat(20))
+    let macs = format!("02000000000{}02000000000{}", macs.0, macs.1);
+    let ips = format!("0a00000{}0a00000{}", ips.0, ips.1);
+    let head = format!("{macs}08004500003000000000401166bb{ips}{ports}001c{checksum}");
+    (port, head + &"5a".repeat(20))
 }
 
 /// An Open vSwitch whose ports are files, in a folder of its own.
@@ -94,11 +98,11 @@ impl Ovs {
         ok(command.args(argument));
     }
 
-    fn receive(&self, frame: &str) {
+    fn receive(&self, port: u32, frame: &str) {
         let control = self.folder.join("vs.ctl");
         let mut command = Command::new("ovs-appctl");
         command.arg("-t").arg(control);
-        ok(command.args(["netdev-dummy/receive", "p1", frame]));
+        ok(command.args(["netdev-dummy/receive", &format!("p{port}"), frame]));
     }
 
     /// All that was sent since the start.
@@ -137,7 +141,7 @@ fn since(before: &Sent, now: Sent) -> Sent {
 }
 
 /// Adds the flows of a case to a new switch, and sends it the frames.
-fn ours(flows: &[&str], frames: &[String]) -> Sent {
+fn ours(flows: &[&str], arrivals: &[(u32, String)]) -> Sent {
     let now = Time(1);
     let mut switch = EmbeddedSwitch::new(now, EmbeddedConfig::default()).unwrap();
     for number in 1..=PORTS {
@@ -152,9 +156,11 @@ fn ours(flows: &[&str], frames: &[String]) -> Sent {
         assert!(switch.message(now, controller, 7, message).unwrap());
     }
     let mut sent = Sent::new();
-    for frame in frames {
+    for (port, frame) in arrivals {
         let frame = switch.frame(&parse_bytes(frame).unwrap()).unwrap();
-        switch.receive(now, PortNo(1), &mut vec![frame]).unwrap();
+        switch
+            .receive(now, PortNo(*port), &mut vec![frame])
+            .unwrap();
     }
     for effect in switch.drain() {
         match effect {
@@ -191,12 +197,14 @@ fn actions_of_open_vswitch_send_the_frames_that_it_sends() {
         let lines = case.lines().filter(|line| !line.starts_with('#'));
         let (sends, flows): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with("send "));
         let sends = sends.iter().flat_map(|line| line.split(' ').skip(1));
-        let frames: Vec<String> = sends.map(frame).collect();
+        let arrivals: Vec<(u32, String)> = sends.map(arrival).collect();
         ovs.ofctl("del-flows", &[]);
         flows.iter().for_each(|flow| ovs.ofctl("add-flow", &[flow]));
         let before = ovs.sent();
-        frames.iter().for_each(|frame| ovs.receive(frame));
-        let here = ours(&flows, &frames);
+        for (port, frame) in &arrivals {
+            ovs.receive(*port, frame);
+        }
+        let here = ours(&flows, &arrivals);
         let deadline = Instant::now() + Duration::from_secs(5);
         while since(&before, ovs.sent()) != here && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(20));

@@ -163,9 +163,23 @@ impl<E: FrameEngine> Datapath<E> {
         receive(&mut self.context(now, sink), port, frames);
     }
 
-    /// Processes waiting frames of one port for one turn; ports take turns.
+    /// Processes waiting frames of one port for one turn; ports take turns. Adds entries that hooks
+    /// want.
     pub fn catch_up<S: Sink>(&mut self, now: Time, sink: &mut S) {
         catch_up(&mut self.context(now, sink));
+        #[cfg(feature = "wanted")]
+        if !self.lane.wanted.is_empty() {
+            self.control(now, sink).add_wanted();
+        }
+    }
+
+    /// Returns true if there is something for [`Datapath::catch_up`] to do.
+    pub fn is_behind(&self) -> bool {
+        #[cfg(feature = "wanted")]
+        if !self.lane.wanted.is_empty() && self.changes.lets_add() {
+            return true;
+        }
+        !self.lane.backlog.is_empty()
     }
 
     /// Returns the state that its data-plane thread has for itself.

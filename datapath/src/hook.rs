@@ -146,6 +146,11 @@ pub trait Hook {
         Verdict::Continue
     }
 
+    /// Called after an entry was added that it [wanted](HookContext::want_entry), or was not; once
+    /// for each, in their order.
+    #[cfg(feature = "wanted")]
+    fn on_wanted_entry(&mut self, now: Time, result: crate::WantedResult) {}
+
     /// Returns true if [`Hook::on_egress`] is to be called; asked once, when it is added.
     fn acts_on_egress(&self) -> bool {
         false
@@ -229,6 +234,10 @@ pub trait Hook {
     fn flow_states(&mut self) -> Option<&mut dyn crate::FlowStates> {
         None
     }
+
+    /// Called once if it is of one of several replicas of a switch, which have the same entries.
+    #[cfg(feature = "replicas")]
+    fn be_replica(&mut self) {}
 
     /// The reason why a message was refused with this error, in a sentence for the log that says
     /// more than the error's own text; `None` if it has nothing to add. Nothing has changed since

@@ -180,6 +180,9 @@ pub struct HookContext<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) waits: &'a dyn Fn(PortNo, u64) -> bool,
     pub(crate) additions: &'static Additions,
+    /// The entries that hooks want, and the number of this hook.
+    #[cfg(feature = "wanted")]
+    pub(crate) wanted: (&'a mut crate::wanted_entries::WantedEntries, usize),
     pub(crate) outcome: &'a mut HookOutcome,
 }
 
@@ -321,6 +324,18 @@ impl HookContext<'_> {
     #[cfg(feature = "resubmit")]
     pub fn resubmit(&mut self, resubmit: Resubmit) {
         self.outcome.resubmit = Some(resubmit);
+    }
+
+    /// Has an entry added as soon as no packet is on its way: the flow-mod is an add. If the same
+    /// entry is there, it is kept, and its hard timeout begins anew. Then
+    /// [`crate::Hook::on_wanted_entry`] is called. In a trial run nothing is done.
+    ///
+    /// Returns false, with nothing done, if too many wait.
+    #[cfg(feature = "wanted")]
+    pub fn want_entry(&mut self, flow_mod: bofuss_oflib::message::FlowMod) -> bool {
+        let dry = self.is_dry();
+        let (wanted, hook) = &mut self.wanted;
+        dry || wanted.push(*hook, flow_mod)
     }
 
     /// Applies actions to another packet; an output to TABLE sends it through the tables.

@@ -35,6 +35,8 @@ mod trace_text;
 mod trial;
 mod upcoming;
 mod vlan;
+#[cfg(feature = "wanted")]
+mod wanted_entries;
 
 // The folders, each above those before it.
 pub mod egress;
@@ -114,6 +116,8 @@ pub use time::Time;
 pub use trial::{Trial, TrialMap};
 pub use upcoming::{Upcoming, UpcomingPacket};
 pub use vlan::{PortVlans, VlanMode};
+#[cfg(feature = "wanted")]
+pub use wanted_entries::WantedResult;
 
 /// The items that an engine works with: see [`engine::FrameEngine`].
 pub mod engine {

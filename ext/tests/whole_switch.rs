@@ -105,6 +105,9 @@ impl Bench {
     fn send(&mut self, now: Time, port: u32, frames: &mut Vec<Frame>, bytes: &[u8]) {
         frames.push(self.pool.frame(bytes).unwrap());
         self.switch.receive(now, PortNo(port), frames, &mut self.io);
+        while self.switch.has_work(&self.io) {
+            self.switch.work(now, &mut self.io);
+        }
     }
 }
 
@@ -133,6 +136,7 @@ fn no_packet_allocates_after_warm_up() {
 fn allocates_nothing(name: &str, engine: Engine) {
     for flow in [
         "priority=1,in_port=1,actions=output:2",
+        "priority=1,in_port=1,actions=learn(table=1,dl_dst[]=dl_src[],output:in_port[]),output:2",
         "priority=1,actions=normal",
         "priority=1,ip,actions=set_field:10.9.9.9->nw_dst,dec_ttl,push_vlan:0x8100,output:2",
         "priority=1,in_port=1,actions=output:2,output:3,write_metadata:1,goto_table:1",
@@ -307,4 +311,53 @@ fn flow_test(engine: Engine) {
         reply.data.0,
         [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0, 0, 0, 7]
     );
+}
+
+#[test]
+fn a_trace_says_what_would_be_learned_and_learns_nothing() {
+    let mut bench = Bench::new(Engine::Cache);
+    bench.flow("priority=1,actions=learn(table=1,dl_dst[]=dl_src[],output:in_port[]),output:2");
+    let before = bench.switch.datapath().next_entry_number();
+    let trace = trace::Trace::of(&mut bench.switch, Time(1), PortNo(1), &frame(1, 2)).unwrap();
+    let text = trace.to_string();
+    assert!(text.contains("learns "), "{text}");
+    assert!(text.contains("dl_dst=02:00:00:00:00:01"), "{text}");
+    assert!(!bench.switch.has_work(&bench.io));
+    assert_eq!(bench.switch.datapath().next_entry_number(), before);
+}
+
+#[test]
+fn replicas_of_a_switch_refuse_to_learn() {
+    let mut bench = Bench::new(Engine::Cache);
+    bench.switch.replica().begin(false);
+    let text = "priority=1,actions=clone(learn(table=1,dl_dst[]=dl_src[]))";
+    let flow = parse_flow(text, FlowModCommand::ADD, &bench.catalogue).unwrap();
+    bench.message(Time(0), Message::FlowMod(flow));
+    let [Message::Error(error)] = &bench.io.messages[..] else {
+        panic!("{:?}", bench.io.messages);
+    };
+    assert_eq!(error.error, bofuss_oflib::error::BadAction::BAD_EXP_TYPE);
+}
+
+#[test]
+fn what_a_burst_is_too_long_to_learn_is_learned_by_later_packets() {
+    const HOSTS: u16 = 1500;
+    let mut bench = Bench::new(Engine::Cache);
+    bench.flow("priority=1,actions=learn(table=1,dl_dst[]=dl_src[],output:in_port[]),output:2");
+    let learned = [(); 3].map(|()| {
+        let frames = (0..HOSTS).map(|host| {
+            let mut bytes = frame(1, 2);
+            bytes[10..12].copy_from_slice(&host.to_be_bytes());
+            bench.pool.frame(&bytes).unwrap()
+        });
+        let mut frames = frames.collect();
+        let (now, port) = (Time(1), PortNo(1));
+        bench.switch.receive(now, port, &mut frames, &mut bench.io);
+        while bench.switch.has_work(&bench.io) {
+            bench.switch.work(now, &mut bench.io);
+        }
+        bench.switch.datapath().tables()[1].len()
+    });
+    assert!(learned[0] >= 1024, "{learned:?}");
+    assert_eq!(learned[2], usize::from(HOSTS));
 }

@@ -65,6 +65,8 @@ pub use matching::{FieldMatch, Match};
 pub use message::Message;
 #[cfg(feature = "nicira")]
 pub use nicira::actions::NICIRA;
+#[cfg(feature = "nicira")]
+pub use nicira::subfield::Subfield;
 pub use parse_error::ParseError;
 pub use types::{Mac, PortNo};
 pub use version::Version;

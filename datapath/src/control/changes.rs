@@ -64,6 +64,12 @@ impl<E: FrameEngine> Changes<E> {
         &mut self.news
     }
 
+    /// Returns true if entries may be added that are no part of a change in progress.
+    #[cfg(feature = "wanted")]
+    pub(crate) fn lets_add(&self) -> bool {
+        !self.in_progress() && !self.have_bundle()
+    }
+
     /// Returns true if a bundle is in progress, so that entries must not move.
     pub(crate) fn have_bundle(&self) -> bool {
         self.bundle.is_some()

@@ -32,5 +32,7 @@ pub(crate) mod restore;
 mod slices;
 pub(crate) mod staged_bundle;
 pub(crate) mod triggers;
+#[cfg(feature = "wanted")]
+pub(crate) mod wanted;
 
 pub use access::Control;

@@ -79,6 +79,7 @@ impl<'a, E: FrameEngine> Replica<'a, E> {
         for table in &mut self.pipeline.tables {
             table.touched = Some(Default::default());
         }
+        self.hooks.all.iter_mut().for_each(|hook| hook.be_replica());
     }
 
     /// Takes from a follower what it has counted, so that all its counters are 0.

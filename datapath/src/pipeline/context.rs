@@ -108,6 +108,9 @@ pub struct Lane<E: EngineNotes> {
     pub work: Work,
     /// Frames that wait for a later turn.
     pub backlog: Backlog,
+    /// Entries that hooks want.
+    #[cfg(feature = "wanted")]
+    pub(crate) wanted: crate::wanted_entries::WantedEntries,
     /// An empty action set that is kept for its memory.
     pub(crate) spare_set: ActionSet,
     /// The trial that was begun last.
@@ -124,6 +127,8 @@ impl<E: EngineNotes> Lane<E> {
             reassembler: Reassembler::default(),
             work: Work::default(),
             backlog: Backlog::default(),
+            #[cfg(feature = "wanted")]
+            wanted: Default::default(),
             spare_set: ActionSet::default(),
             last_trial: Trial::LIVE,
         }

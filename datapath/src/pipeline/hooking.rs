@@ -217,6 +217,8 @@ impl HookQuery<'_> {
             pool: &cx.lane.pool,
             waits: &waits,
             additions: cx.pipeline.catalogue.additions(),
+            #[cfg(feature = "wanted")]
+            wanted: (&mut cx.lane.wanted, self.hook),
             outcome,
         };
         let verdict = point(&mut *cx.hooks.all[self.hook], &mut context);

@@ -200,6 +200,7 @@ impl Stage {
                 if let Some((told, text)) = told.flatten() {
                     assert_eq!(told, outs, "{text}\nand not {line}");
                 }
+                self.switch.settle(self.now, &mut self.io);
             }
             "packet-out" => {
                 let actions = parse_actions(words[2], &Match::ANY, &self.catalogue).unwrap();

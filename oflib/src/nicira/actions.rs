@@ -61,7 +61,7 @@ const LAST_CLASS: u16 = 1;
 
 /// Reads a field's header, of NXM or of OXM. Errors: BAD_ACTION/BAD_SET_TYPE for a field that is
 /// not known.
-fn field(r: &mut Reader<'_>) -> Result<&'static Field, DecodeError> {
+pub(super) fn field(r: &mut Reader<'_>) -> Result<&'static Field, DecodeError> {
     let at = r.clone();
     let class: u16 = r.clone().get()?;
     if class > LAST_CLASS || registers::of_header(r).is_some() {

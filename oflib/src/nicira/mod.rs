@@ -2,3 +2,4 @@
 
 pub(crate) mod actions;
 pub(crate) mod registers;
+pub(crate) mod subfield;

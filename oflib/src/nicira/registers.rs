@@ -165,7 +165,7 @@ pub(crate) fn copy_in_one(copy: CopyField) -> Option<CopyField> {
 }
 
 /// The field that packets have for a bit of `field`, and the bit's place in it.
-fn part(field: &'static Field, bit: u16) -> (&'static Field, u16) {
+pub(super) fn part(field: &'static Field, bit: u16) -> (&'static Field, u16) {
     match first_bit(field) {
         Some(first) => whole(first + bit),
         None => (field, bit),

@@ -10,7 +10,12 @@ use crate::field::Field;
 use crate::parse_error::ParseError;
 
 /// Writes `FIELD[FIRST..LAST]`, or `FIELD[]` for all of it.
-fn write_part(f: &mut fmt::Formatter<'_>, field: &Field, first: u16, bits: u16) -> fmt::Result {
+pub(super) fn write_part(
+    f: &mut fmt::Formatter<'_>,
+    field: &Field,
+    first: u16,
+    bits: u16,
+) -> fmt::Result {
     let name = field.shown();
     if (first, bits) == (0, field.bits) {
         return write!(f, "{name}[]");
@@ -21,7 +26,7 @@ fn write_part(f: &mut fmt::Formatter<'_>, field: &Field, first: u16, bits: u16) 
 
 /// Reads `FIELD[FIRST..LAST]`, `FIELD[BIT]`, or `FIELD[]` for all of it. Returns the field, the
 /// first bit and how many there are. Errors: what is wrong, in words.
-fn parse_part(
+pub(super) fn parse_part(
     text: &str,
     named: impl Fn(&str) -> Option<&'static Field>,
 ) -> Result<(&'static Field, u16, u16), ParseError> {

@@ -101,6 +101,19 @@ pub(super) fn field_named(
     }
 }
 
+/// The same; if `fields` names no protocol, the field of the first that has one.
+pub(super) fn field_named_first(
+    name: &str,
+    fields: &[FieldMatch],
+    catalogue: &Catalogue,
+) -> Option<&'static Field> {
+    field_named(name, fields, catalogue).or_else(|| {
+        let mut rows = BY_PROTOCOL.iter();
+        let row = rows.find(|row| row.0.eq_ignore_ascii_case(name));
+        row.map(|row| row.1[0])
+    })
+}
+
 /// A match in the making.
 pub(super) struct MatchParser<'a> {
     catalogue: &'a Catalogue,

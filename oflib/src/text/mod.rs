@@ -16,6 +16,7 @@ mod model;
 mod multipart;
 mod nicira;
 mod stats;
+mod subfield;
 mod values;
 mod word;
 

@@ -9,15 +9,10 @@ use crate::error::{BadMatch, DecodeError};
 use crate::field::{Field, IN_PORT, IP_DSCP, VID_PRESENT, VLAN_PCP, VLAN_VID};
 use crate::matching::{FieldMatch, Match};
 use crate::nicira::actions::NXM;
+use crate::nicira::subfield::{NXM_IN_PORT, NXM_IP_TOS, NXM_VLAN_TCI};
 use crate::types::PortNo;
 use crate::wire::{Reader, Writer, be_number};
 
-/// The numbers of the fields that NXM has otherwise than the model: the ingress port in 16 bits, a
-/// VLAN tag (its id, the bit that says that there is one, its priority), the DSCP with 2 bits of
-/// zeros after it. Their class is 0.
-const NXM_IN_PORT: u8 = 0;
-const NXM_VLAN_TCI: u8 = 4;
-const NXM_IP_TOS: u8 = 5;
 /// The bits of a tag before its priority.
 const PCP_SHIFT: u32 = 13;
 const VID_BITS: u128 = 0x1fff;
