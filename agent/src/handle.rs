@@ -258,7 +258,7 @@ fn experimenter<E: FrameEngine, I: SwitchIo>(
     let Parts { datapath, sink, .. } = parts;
     #[cfg(feature = "text")]
     if trace::asks(value) {
-        let reply = Message::Experimenter(trace::trace(datapath, sink.now, value)?);
+        let reply = Message::Experimenter(trace::trace(datapath, sink.now, value, 0)?);
         return Ok(Outcome::Reply(reply));
     }
     if let Some(done) = queue_message(datapath, parts.identity, sink, value) {

@@ -351,13 +351,19 @@ impl<E: FrameEngine> Switch<E> {
         self.datapath.modify_queue(now, port, id, spec)
     }
 
-    /// Runs the request's frame through the pipeline without any effect, and returns the steps.
+    /// Runs the request's frame, which comes by a tunnel or 0, through the pipeline without any
+    /// effect, and returns the steps.
     ///
     /// Errors: BAD_REQUEST/BAD_PORT for a number that no port may have, BAD_PACKET if there is no
     /// frame or no room for it.
     #[cfg(feature = "text")]
-    pub fn trace(&mut self, now: Time, value: &ExtValue) -> Result<ExtValue, ErrorCode> {
-        trace::trace(&mut self.datapath, now, value)
+    pub fn trace(
+        &mut self,
+        now: Time,
+        value: &ExtValue,
+        tunnel_id: u64,
+    ) -> Result<ExtValue, ErrorCode> {
+        trace::trace(&mut self.datapath, now, value, tunnel_id)
     }
 
     /// Changes the fail mode, with effect at once if there is no controller.

@@ -9,6 +9,7 @@ use bofuss_datapath::{Datapath, PacketInEvent, Sink, Step, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow};
+use bofuss_oflib::field::TUNNEL_ID;
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
@@ -61,6 +62,7 @@ pub(crate) fn trace(
     datapath: &mut Datapath<impl FrameEngine>,
     now: Time,
     value: &ExtValue,
+    tunnel_id: u64,
 ) -> Result<ExtValue, ErrorCode> {
     let in_port = PortNo(value.args[0] as u32);
     if !in_port.is_port() {
@@ -69,7 +71,10 @@ pub(crate) fn trace(
     let ingress = datapath.ports().get(&in_port);
     let is_of_ethernet = ingress.is_none_or(|port| !port.without_ethernet);
     let made = packet_of(datapath, &value.data.0, in_port, is_of_ethernet)?;
-    let packet = made.ok_or(BadRequest::BAD_PACKET)?;
+    let mut packet = made.ok_or(BadRequest::BAD_PACKET)?;
+    if tunnel_id != 0 {
+        packet.key_mut().set(TUNNEL_ID, tunnel_id.into());
+    }
     let mut lines = StepLines(String::new());
     datapath.control(now, &mut lines).trace(packet);
     lines

@@ -470,8 +470,8 @@ enum bofuss_status bofuss_receive(const struct bofuss_switch *sw,
                                   size_t count);
 
 // Explains what would happen to a frame on a port, as text (`as_json` 0) or JSON (1), and changes
-// nothing. The frame comes by no tunnel, whatever its `tunnel_id`. `length` is that of the result,
-// without the zero byte that ends it in `out`.
+// nothing. The result says the tunnels by which frames leave. `length` is its length, without the
+// zero byte that ends it in `out`.
 //
 // # Safety
 //

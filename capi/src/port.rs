@@ -183,8 +183,8 @@ unsafe fn take(
 }
 
 /// Explains what would happen to a frame on a port, as text (`as_json` 0) or JSON (1), and changes
-/// nothing. The frame comes by no tunnel, whatever its `tunnel_id`. `length` is that of the result,
-/// without the zero byte that ends it in `out`.
+/// nothing. The result says the tunnels by which frames leave. `length` is its length, without the
+/// zero byte that ends it in `out`.
 ///
 /// # Safety
 ///
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn bofuss_trace(
     SwitchHandle::call(switch, |embedded| {
         // SAFETY: the caller vouches for the bytes.
         let bytes = unsafe { bytes_at(frame.bytes, frame.length) }?;
-        let trace = embedded.explain(Time(now), PortNo(number), bytes)?;
+        let trace = embedded.explain(Time(now), PortNo(number), frame.tunnel_id, bytes)?;
         let text = if as_json == 0 {
             trace.to_string()
         } else {

@@ -91,6 +91,10 @@ int main(void) {
     assert(n > sizeof text);
     IS(bofuss_trace(sw, 0, 1, frames[0], 0, NULL, n + 1, &n), NULL);
     IS(bofuss_trace(sw, 0, 1, frames[1], 0, text, sizeof text, &n), BAD_VALUE);
+    char whole[8192];
+    frames[0].tunnel_id = 77;
+    IS(bofuss_trace(sw, 0, 1, frames[0], 0, whole, sizeof whole, &n), OK);
+    assert(strstr(whole, "tun_id=0x4d"));
 
     bofuss_codec *codec = NULL;
     IS(bofuss_codec_new(NULL), NULL);

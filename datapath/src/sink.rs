@@ -125,8 +125,8 @@ pub enum Step<'a> {
     Normal(&'a str),
     /// A frame is queued at a port.
     Queue(PortNo, QueueId),
-    /// A frame is sent out of a port, from one of its queues.
-    Transmit(PortNo, QueueId, &'a [u8]),
+    /// A frame is sent out of a port, from one of its queues, by a tunnel or 0.
+    Transmit(PortNo, QueueId, u64, &'a [u8]),
     /// The packet is sent to the controllers.
     PacketIn(PacketInReason),
     /// The packet, or this copy of it, ends here.

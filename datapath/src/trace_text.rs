@@ -73,7 +73,13 @@ impl fmt::Display for Step<'_> {
             Self::Meter(id, Some(band)) => write!(f, "meter\t{id}\t{band}"),
             Self::Normal(what) => write!(f, "normal\t{what}"),
             Self::Queue(port, queue) => write!(f, "queue\t{port}\t{queue}"),
-            Self::Transmit(port, queue, frame) => write!(f, "out\t{port}\t{queue}\t{}", Hex(frame)),
+            Self::Transmit(port, queue, tunnel, frame) => {
+                write!(f, "out\t{port}\t{queue}\t{}", Hex(frame))?;
+                match tunnel {
+                    0 => Ok(()),
+                    id => write!(f, "\t{id}"),
+                }
+            }
             Self::PacketIn(reason) => write!(f, "controllers\t{reason}"),
             Self::Drop(reason) => write!(f, "drop\t{}", reason.name()),
         }

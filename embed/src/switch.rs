@@ -1,7 +1,6 @@
 //! The embedded switch: its inputs, most of them with a time, and its effects.
 
-use alloc::string::ToString;
-use alloc::{sync::Arc, vec::Vec};
+use alloc::{string::ToString, sync::Arc, vec::Vec};
 
 use bofuss_agent::{ConnId, Request};
 use bofuss_datapath::Time;
@@ -10,8 +9,7 @@ use bofuss_ext::{Switch, trace::Trace};
 use bofuss_fastpath::Settled;
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::handshake::Handshake;
-use bofuss_oflib::message::port::PortState;
-use bofuss_oflib::message::{ErrorMsg, PortDesc};
+use bofuss_oflib::message::{ErrorMsg, PortDesc, port::PortState};
 use bofuss_oflib::{Assembler, Catalogue, Codec, Message, PortNo, Version};
 
 use crate::config::{EmbedError, EmbeddedConfig};
@@ -38,8 +36,7 @@ impl EmbeddedSwitch {
         }
         let versions = config.versions.clone();
         let links_fixed = config.links_fixed;
-        let mut this = Self::of(config.build(now)?);
-        this.versions = versions;
+        let mut this = Self::of(config.build(now)?).offering(&versions);
         this.effects.links_fixed = links_fixed;
         Ok(this)
     }
@@ -181,11 +178,16 @@ impl EmbeddedSwitch {
         Ok(())
     }
 
-    /// Traces a frame that comes by no tunnel: returns what the switch would do with it, and why;
-    /// nothing changes. The trace can be serialised, and printed as `bofuss trace` does. Errors:
-    /// [`EmbedError::Trace`].
-    pub fn explain(&mut self, now: Time, port: PortNo, frame: &[u8]) -> Result<Trace, EmbedError> {
-        let trace = Trace::of(&mut self.switch, now, port, frame);
+    /// Returns what the switch would do with a frame that comes by a tunnel, or 0, and why; nothing
+    /// changes. It prints as `bofuss trace` does. Errors: [`EmbedError::Trace`].
+    pub fn explain(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        tunnel_id: u64,
+        frame: &[u8],
+    ) -> Result<Trace, EmbedError> {
+        let trace = Trace::of(&mut self.switch, now, port, tunnel_id, frame);
         trace.map_err(|error| EmbedError::Trace(error.to_string()))
     }
 
@@ -488,10 +490,9 @@ impl EmbeddedSwitch {
             .conns(|peer| matches!(peer.kind, Kind::Auxiliary { main, .. } if main == conn));
         for other in auxiliaries {
             self.effects.peers.remove(&other);
-            self.effects.waiting.push_back(Effect::Close {
-                conn: other,
-                why: CloseReason::MainGone,
-            });
+            let why = CloseReason::MainGone;
+            let waiting = &mut self.effects.waiting;
+            waiting.push_back(Effect::Close { conn: other, why });
         }
         self.switch.disconnected(now, conn);
     }

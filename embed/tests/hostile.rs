@@ -319,7 +319,7 @@ fn links_ports_and_frames_that_are_not_there_are_errors() {
         assert_eq!(bad, Err(EmbedError::BadPortNumber(PortNo(number))));
     }
     assert!(switch.frame(&[0; 100_000]).is_none());
-    assert!(switch.explain(Time(0), PortNo(1), &[]).is_err());
+    assert!(switch.explain(Time(0), PortNo(1), 0, &[]).is_err());
     let mut config = EmbeddedConfig::default();
     config.tables.n_tables = 0;
     assert!(EmbeddedSwitch::new(Time(0), config).is_err());
@@ -335,7 +335,7 @@ fn a_trace_is_text_and_json_and_changes_nothing() {
     let (mut switch, conn) = up();
     let flow = bytes(1, &flow_mod("priority=0,actions=output:2"));
     switch.feed(Time(0), conn, &flow).unwrap();
-    let trace = switch.explain(Time(0), PortNo(1), &[2; 60]).unwrap();
+    let trace = switch.explain(Time(0), PortNo(1), 0, &[2; 60]).unwrap();
     assert!(trace.to_string().contains("output"), "{trace}");
     let json = serde_json::to_value(&trace).unwrap();
     assert_eq!(json["result"][0]["port"], "2", "{json}");

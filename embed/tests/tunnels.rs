@@ -101,6 +101,27 @@ fn set_field_says_the_tunnel_by_which_each_copy_leaves() {
 }
 
 #[test]
+fn a_trace_says_the_tunnel_that_a_packet_came_by_and_those_that_it_leaves_by() {
+    let flow = "tun_id=5,actions=output:3,set_field:7->tun_id,output:2";
+    let (mut switch, _) = switch(Engine::Cache, &[flow]);
+    let frame = packet(&switch, 5, 10);
+    let mut explain = |tunnel| {
+        let trace = switch.explain(Time(0), PortNo(1), tunnel, frame.bytes());
+        trace.unwrap().to_string()
+    };
+    let text = explain(5);
+    assert!(text.contains(",tun_id=0x5,"), "{text}");
+    assert!(text.contains("leave by port 3, tunnel 0x5\n"), "{text}");
+    assert!(text.contains("leave by port 2, tunnel 0x7\n"), "{text}");
+    let text = explain(6);
+    assert!(
+        text.contains("it wants tun_id=0x5, but tun_id=0x6"),
+        "{text}"
+    );
+    assert!(!explain(0).contains("leave by"));
+}
+
+#[test]
 fn segments_leave_by_the_tunnel_of_their_super_frame() {
     for engine in ENGINES {
         let flows = ["tun_id=5,actions=output:2"];

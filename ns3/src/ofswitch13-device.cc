@@ -536,10 +536,10 @@ OFSwitch13Device::Pipeline(Ptr<Packet> packet, uint32_t port, uint64_t tunnelId)
     {
         DatapathLog() << Simulator::Now().As(Time::S) << " switch " << m_dpId << " port " << port
                       << "\n"
-                      << Explain(packet, port, false) << std::endl;
+                      << Explain(packet, port, tunnelId, false) << std::endl;
     }
     bool isTraced = !m_meterDrop.IsEmpty() || !m_tableDrop.IsEmpty();
-    std::string path = isTraced ? Explain(packet, port, true) : std::string();
+    std::string path = isTraced ? Explain(packet, port, tunnelId, true) : std::string();
     bofuss_usage before = GetUsage();
     m_current = packet;
     bofuss_status status = bofuss_receive(m_switch, Now(), port, &frame, 1);
@@ -570,17 +570,17 @@ OFSwitch13Device::EnableDatapathLogs(std::string file)
 std::string
 OFSwitch13Device::Trace(Ptr<const Packet> packet, uint32_t port)
 {
-    return Explain(packet, port, false);
+    return Explain(packet, port, 0, false);
 }
 
 std::string
-OFSwitch13Device::Explain(Ptr<const Packet> packet, uint32_t port, bool isJson)
+OFSwitch13Device::Explain(Ptr<const Packet> packet, uint32_t port, uint64_t tunnelId, bool isJson)
 {
     std::vector<uint8_t> bytes(packet->GetSize());
     packet->CopyData(bytes.data(), bytes.size());
     std::vector<char> text(1 << 17);
     size_t length = 0;
-    bofuss_frame frame{bytes.data(), bytes.size(), 0};
+    bofuss_frame frame{bytes.data(), bytes.size(), tunnelId};
     bofuss_status status =
         bofuss_trace(m_switch, Now(), port, frame, isJson, text.data(), text.size(), &length);
     return status == BOFUSS_STATUS_OK ? std::string(text.data(), length) : std::string();

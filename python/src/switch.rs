@@ -246,7 +246,7 @@ impl PySwitch {
         let bytes = frame.as_bytes();
         let explained = self.locked.call_long(py, |held| {
             let at = held.at(now)?;
-            let explained = held.switch().explain(at, PortNo(port), bytes);
+            let explained = held.switch().explain(at, PortNo(port), 0, bytes);
             let trace = explained.map_err(refused)?;
             held.now = at;
             Ok((trace.to_string(), trace.svg()))

@@ -61,7 +61,8 @@ impl SwitchNode {
         port: PortNo,
         frame: &[u8],
     ) -> Result<Trace, EmbedError> {
-        self.switch.explain(now, port, frame)
+        // A link is no tunnel.
+        self.switch.explain(now, port, 0, frame)
     }
 
     pub(crate) fn tick(&mut self, now: Time) {

@@ -175,7 +175,8 @@ impl Replay {
             && let RecordedInput::Frames(port, frames) = &input
         {
             for frame in frames {
-                let trace = Trace::of(player.switch(), at, *port, &frame.filled())?;
+                let trace =
+                    Trace::of(player.switch(), at, *port, frame.tunnel_id, &frame.filled())?;
                 self.explained += &trace.to_string();
             }
         }

@@ -153,7 +153,7 @@ impl TraceOptions {
             return self.ask("trace", &format!("{in_port} {digits}"), &title);
         };
         let mut switch = offline::switch(&config, self.flows.as_deref(), in_port)?;
-        let mut trace = Trace::of(&mut switch, Time(0), in_port, &frame)?;
+        let mut trace = Trace::of(&mut switch, Time(0), in_port, 0, &frame)?;
         if self.has_names() {
             let ports = switch.datapath().ports().values();
             trace = trace.with_names(&PortNames::of(ports.map(|port| &port.desc)));

@@ -153,7 +153,8 @@ impl<S: Sink> PortSender<'_, S> {
                 0
             };
             let bytes = &frame.bytes()[front..];
-            self.sink.step(Step::Transmit(number, queue, bytes));
+            let step = Step::Transmit(number, queue, frame.tunnel_id, bytes);
+            self.sink.step(step);
         }
         self.sink.transmit(number, queue, frame);
     }

@@ -376,7 +376,7 @@ impl Switch {
 
     pub fn told(&mut self, now: Time, port: PortNo, frame: &[u8]) -> Option<Trace> {
         let now = now.after(self.calls * STEP_NANOS.get()).max(self.last);
-        self.inner().explain(now, port, frame).ok()
+        self.inner().explain(now, port, 0, frame).ok()
     }
 }
 

@@ -126,6 +126,13 @@ pub struct TracedFrame {
     pub bytes: usize,
     /// Its first bytes, in hexadecimal.
     pub hex: String,
+    /// The tunnel by which it leaves, the field TUNNEL_ID; missing in JSON if it is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tunnel_id: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One thing that was done. As JSON, `what` names it.

@@ -14,16 +14,17 @@ use super::{
 };
 
 impl Trace {
-    /// Asks a switch what it would do with a frame. Errors: the frame cannot be traced on this
-    /// port.
+    /// Asks a switch what it would do with a frame that comes by a tunnel, or 0. Errors: the frame
+    /// cannot be traced on this port.
     pub fn of<E: FrameEngine>(
         switch: &mut Switch<E>,
         now: Time,
         in_port: PortNo,
+        tunnel_id: u64,
         frame: &[u8],
     ) -> Result<Self, ParseError> {
         let reply = switch
-            .trace(now, &request(in_port, frame))
+            .trace(now, &request(in_port, frame), tunnel_id)
             .map_err(|error| format!("this packet on port {in_port}: {error}"))?;
         Self::read(&String::from_utf8_lossy(&reply.data.0))
     }
@@ -168,7 +169,14 @@ fn event(words: &[&str]) -> Option<TraceEvent> {
             port: port.into(),
             queue: queue.into(),
         },
-        ["out", port, queue, bytes, hex] => TraceEvent::Out(frame(port, queue, bytes, hex)?),
+        ["out", port, queue, bytes, hex, ref tunnel @ ..] => TraceEvent::Out(TracedFrame {
+            tunnel_id: match *tunnel {
+                [] => 0,
+                [id] => id.parse().ok()?,
+                _ => return None,
+            },
+            ..frame(port, queue, bytes, hex)?
+        }),
         ["controllers", reason] => TraceEvent::PacketIn {
             reason: reason.into(),
         },
@@ -190,6 +198,7 @@ fn frame(port: &str, queue: &str, bytes: &str, hex: &str) -> Option<TracedFrame>
         queue: queue.parse().ok()?,
         bytes: bytes.parse().ok()?,
         hex: hex.into(),
+        tunnel_id: 0,
     })
 }
 

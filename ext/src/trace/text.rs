@@ -148,10 +148,13 @@ impl fmt::Display for FieldDifference {
 impl fmt::Display for TracedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes leave by port {}", self.bytes, self.port)?;
-        match self.queue {
-            0 => Ok(()),
-            queue => write!(f, ", queue {queue}"),
+        if self.queue != 0 {
+            write!(f, ", queue {}", self.queue)?;
         }
+        if self.tunnel_id != 0 {
+            write!(f, ", tunnel {:#x}", self.tunnel_id)?;
+        }
+        Ok(())
     }
 }
 

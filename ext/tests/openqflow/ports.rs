@@ -130,7 +130,7 @@ fn a_flow_s_share_and_eta_are_reported_and_why_its_packets_were_dropped() {
         assert!(flows[&1].eta_us > 0, "{discipline}");
         let first = frame(1);
         (0..20).for_each(|_| _ = switch.send(1, &first));
-        let trace = Trace::of(&mut switch.switch, switch.now, PortNo(1), &first);
+        let trace = Trace::of(&mut switch.switch, switch.now, PortNo(1), 0, &first);
         let text = trace.expect("it is a packet").to_string();
         for part in [discipline, "its share is ", "its ETA in "] {
             assert!(text.contains(part), "{part}: {text}");

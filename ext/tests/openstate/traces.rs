@@ -14,7 +14,7 @@ const IPV4_SRC: u32 = 0x8000_1604;
 const UDP_DST: u32 = 0x8000_2002;
 
 fn trace(bench: &mut Bench, frame: &[u8]) -> Trace {
-    Trace::of(&mut bench.switch, bench.now, PortNo(1), frame).expect("it is a packet")
+    Trace::of(&mut bench.switch, bench.now, PortNo(1), 0, frame).expect("it is a packet")
 }
 
 /// A fact in a step of an extension.

@@ -48,7 +48,7 @@ impl Machine for Switch {
     }
 
     fn told(&mut self, now: Time, port: PortNo, frame: &[u8]) -> Option<Trace> {
-        Trace::of(self, now, port, frame).ok()
+        Trace::of(self, now, port, 0, frame).ok()
     }
 }
 

@@ -114,7 +114,7 @@ class OFSwitch13Device : public Object
     typedef void (*MeterDropTracedCallback)(Ptr<const Packet> packet, uint32_t meter);
     typedef void (*TableDropTracedCallback)(Ptr<const Packet> packet, uint8_t table);
 
-    std::string Explain(Ptr<const Packet> packet, uint32_t port, bool isJson);
+    std::string Explain(Ptr<const Packet> packet, uint32_t port, uint64_t tunnelId, bool isJson);
     uint64_t Now() const;
     void Pipeline(Ptr<Packet> packet, uint32_t port, uint64_t tunnelId);
     void Refill();

@@ -246,7 +246,7 @@ impl Lab {
         let layer = ipv4(ip(from).into(), ip(to).into(), 64, udp(7, 7, b"traced"));
         let frame = ethernet(mac(to), mac(from), layer);
         let switch = self.network.switch_mut(node).expect("it is a switch");
-        let trace = switch.explain(now, PortNo(port), &frame);
+        let trace = switch.explain(now, PortNo(port), 0, &frame);
         trace.expect("the port is there").to_string()
     }
 

@@ -307,7 +307,7 @@ impl LiveSwitch {
         let (in_port, frame) = parse_packet(packet, &named(&self.switch))?;
         self.workers().gather_states();
         let now = self.now();
-        let mut trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
+        let mut trace = Trace::of(&mut self.switch, now, in_port, 0, &frame)?;
         trace.forwarded = self.acceleration.place(now, &self.switch, in_port, &frame);
         format.print(&self.switch, trace)
     }

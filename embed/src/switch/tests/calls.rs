@@ -132,7 +132,7 @@ const CALLS: &[(&str, Call)] = &[
 ];
 
 fn traced(used: &mut UsedSwitch, now: Time, port: PortNo, frame: &[u8]) -> Result<(), EmbedError> {
-    used.switch.explain(now, port, frame).map(drop)
+    used.switch.explain(now, port, 0, frame).map(drop)
 }
 
 fn with_tables(used: &UsedSwitch, now: Time, n_tables: u8) -> Result<(), EmbedError> {

@@ -81,7 +81,7 @@ impl PendingTraces {
                 continue;
             }
             let now = clock.now();
-            let trace = Trace::of(switch, now, port, packet.frame.bytes());
+            let trace = Trace::of(switch, now, port, 0, packet.frame.bytes());
             for pending in served {
                 let text = match trace.clone() {
                     Ok(trace) => pending.format.print(switch, trace),
