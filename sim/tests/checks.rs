@@ -89,6 +89,48 @@ fn times_and_numbers_that_cannot_be_meant_are_refused_with_their_lines() {
     assert_eq!(refusal(&format!("{LINE}[defaults.link]\nmbps = inf\n")), "");
 }
 
+#[test]
+fn hosts_or_switches_with_one_address_or_datapath_id_are_refused_with_both_lines() {
+    let host = |name: &str, address: &str| format!("[[host]]\nname = \"{name}\"\n{address}\n");
+    let switch = |name: &str| format!("[[switch]]\nname = \"{name}\"\ndpid = 7\n");
+    for (more, wanted) in [
+        (
+            host("h1", "ip = \"10.0.0.2/8\""),
+            "line 5: ip 10.0.0.2: h2 has it, too (by default)",
+        ),
+        (
+            host("h2", "ip = \"10.9.0.2/8\"") + &host("h1", "ip = \"10.9.0.2/16\""),
+            "line 5: ip 10.9.0.2: h1 has it, too (line 8)",
+        ),
+        (
+            host("h2", "ip6 = \"fd00::1/64\""),
+            "line 5: ip6 fd00::1: h1 has it, too (by default)",
+        ),
+        (
+            host("h3", "switch = \"s1\"\nmac = \"02:00:00:00:00:01\""),
+            "line 6: mac 02:00:00:00:00:01: h1 has it, too (by default)",
+        ),
+        (
+            switch("s1") + &switch("s2"),
+            "line 8: dpid 7: s1 has it, too (line 5)",
+        ),
+        (switch("s*"), "line 5: dpid 7: s1 has it, too (line 5)"),
+        (
+            "[[switch]]\nname = \"s2\"\ndpid = 1\n".into(),
+            "line 5: dpid 1: s1 has it, too (by default)",
+        ),
+    ] {
+        assert_eq!(refusal(&format!("{LINE}{more}")), wanted, "{more}");
+    }
+    let exchanged = host("h1", "ip = \"10.0.0.2/8\"") + &host("h2", "ip = \"10.0.0.1/8\"");
+    assert_eq!(refusal(&format!("{LINE}{exchanged}")), "");
+    let of_all = refusal(&format!("{LINE}[defaults.switch]\ndpid = 7\n"));
+    assert!(
+        of_all.contains("line 4: defaults.switch: name, dpid"),
+        "{of_all}"
+    );
+}
+
 /// A ring of switches that flood, by `how`.
 fn ring(how: &str) -> String {
     format!(

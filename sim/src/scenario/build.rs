@@ -6,6 +6,7 @@ mod links;
 mod moves;
 mod nodes;
 mod p4;
+mod unique;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -122,7 +122,7 @@ pub struct SwitchRow {
     /// characters.
     pub name: Option<Spanned<String>>,
     /// Its datapath id; if missing, its number among the switches, from 1.
-    pub dpid: Option<u64>,
+    pub dpid: Option<Spanned<u64>>,
     /// The fail mode, by which it acts without a controller: `secure`, `standalone` or `arp-path`.
     pub fail_mode: Option<Spanned<String>>,
     /// The number of tables that it has.

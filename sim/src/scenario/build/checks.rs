@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use toml::Spanned;
+
 use super::Builder;
 use crate::link::NodeId;
 use crate::scenario::ScenarioError;
@@ -32,9 +34,14 @@ impl Builder<'_> {
             return Err(self.source.error(pool.span(), text));
         }
         let defaults = &file.defaults.switch;
-        if let Some(named) = defaults.p4.as_ref().or(defaults.entries.as_ref()) {
-            let text = "defaults.switch: p4 and entries are keys of switches with a name";
-            return Err(self.source.error(named.span(), text));
+        let named = [&defaults.name, &defaults.p4, &defaults.entries];
+        let places = named.into_iter().flatten().map(Spanned::span);
+        let mut places = places.chain(defaults.dpid.as_ref().map(Spanned::span));
+        let place = places.next();
+        if let Some(place) = place.or(defaults.flows.first().map(Spanned::span)) {
+            let text =
+                "defaults.switch: name, dpid, flows, p4 and entries are of a [[switch]] only";
+            return Err(self.source.error(place, text));
         }
         for row in &file.traffic {
             let (start, stop) = times(row.get_ref());

@@ -10,6 +10,7 @@ use bofuss_embed::{ConnId, Effect, EmbeddedConfig, EmbeddedSwitch, FailMode};
 use bofuss_oflib::{Mac, Message, Version};
 use toml::Spanned;
 
+use super::unique::Owners;
 use super::{Builder, BuiltHost, Outside};
 use crate::host::{EndHost, HostAddresses, HostConfig, MIN_MTU_BYTES, known_addresses};
 use crate::link::NodeId;
@@ -52,10 +53,11 @@ impl Builder<'_> {
             }
         }
         self.check_count(switches.len(), "switches")?;
+        let mut owners = Owners::default();
         for (name, row) in switches {
             let id = match &row.p4 {
                 Some(program) => self.add_p4_switch(&name, program, &row, outside)?,
-                None => self.add_switch(&name, &row)?,
+                None => self.add_switch(&name, &row, &mut owners)?,
             };
             self.names.add_switch(&name, id);
         }
@@ -79,7 +81,12 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn add_switch(&mut self, name: &str, row: &SwitchRow) -> Result<NodeId, ScenarioError> {
+    fn add_switch(
+        &mut self,
+        name: &str,
+        row: &SwitchRow,
+        owners: &mut Owners,
+    ) -> Result<NodeId, ScenarioError> {
         if let Some(entries) = &row.entries {
             let text = format!("switch {name}: entries: it has no p4");
             return Err(self.source.error(entries.span(), text));
@@ -88,7 +95,7 @@ impl Builder<'_> {
         let (number, mut random) = self.next_switch();
         let mut config = EmbeddedConfig {
             pool: self.network.pool().clone(),
-            datapath_id: row.dpid.unwrap_or(number),
+            datapath_id: self.datapath_id(owners, name, row, number)?,
             ..EmbeddedConfig::with_catalogue(self.catalogue.clone())
         };
         config.tables.seed = random.next();
@@ -218,9 +225,11 @@ impl Builder<'_> {
             }
         }
         self.check_count(names.len(), "hosts")?;
+        let mut owners = Owners::default();
         for (name, number) in names.into_iter().zip(1..) {
             let row = rows.get(name.as_str()).copied();
             let config = self.host_config(number, row)?;
+            self.own_addresses(&mut owners, &name, &config.addresses, row)?;
             self.hosts.push(BuiltHost {
                 // It is set when the host is added to the network.
                 node: NodeId(u32::MAX),
