@@ -318,7 +318,7 @@ fn a_trace_says_what_would_be_learned_and_learns_nothing() {
     let mut bench = Bench::new(Engine::Cache);
     bench.flow("priority=1,actions=learn(table=1,dl_dst[]=dl_src[],output:in_port[]),output:2");
     let before = bench.switch.datapath().next_entry_number();
-    let trace = trace::Trace::of(&mut bench.switch, Time(1), PortNo(1), &frame(1, 2)).unwrap();
+    let trace = trace::Trace::of(&mut bench.switch, Time(1), PortNo(1), 0, &frame(1, 2)).unwrap();
     let text = trace.to_string();
     assert!(text.contains("learns "), "{text}");
     assert!(text.contains("dl_dst=02:00:00:00:00:01"), "{text}");
