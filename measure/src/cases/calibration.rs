@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cases::forwarding::{LOAD_BYTES, LOADS, SIZES};
 use crate::cases::point::{FrameLoad, Point, PointOutcome};
-use crate::cases::workbench::{USUAL_MBPS, Workbench};
+use crate::cases::workbench::{Limits, USUAL_MBPS, Workbench};
 use crate::error::{Error, Result};
 use crate::statistics::{Interval, Summary, greatest};
 use crate::subject::probe::{Observation, ProbeLoad};
@@ -273,6 +273,28 @@ fn limit_of(points: &[CalibrationPoint]) -> f64 {
 fn is_within(point: &CalibrationPoint, idle_mean: f64) -> bool {
     let faithful = point.rate.1 >= point.rate.0 * 0.99;
     point.loss == 0.0 && faithful && point.mean < LIMIT_FACTOR * idle_mean
+}
+
+/// About how many seconds it takes to calibrate: the wire with and without stamps, the yardstick.
+pub fn seconds(limits: &Limits) -> f64 {
+    let (step, frames) = if limits.short {
+        (6, SHORT_FRAMES)
+    } else {
+        (1, FRAMES)
+    };
+    let few = Limits {
+        frames,
+        ..limits.clone()
+    };
+    let sizes = SIZES.iter().step_by(step);
+    let sizes = sizes.map(|bytes| Point::of("").bytes(*bytes).mbps(USUAL_MBPS));
+    let loads = LOADS.iter().step_by(step);
+    let loads = loads.map(|mbps| Point::of("").bytes(LOAD_BYTES).mbps(*mbps));
+    let each: f64 = sizes
+        .chain(loads)
+        .map(|point| few.seconds(&point, false))
+        .sum();
+    3.0 * each
 }
 
 /// Measures a path: the wire also gives floor and limit.

@@ -229,6 +229,21 @@ struct Tried {
     p99: f64,
 }
 
+/// Times that a load is tried.
+fn knee_runs(limits: &Limits) -> usize {
+    if limits.short || limits.reduced {
+        1
+    } else {
+        KNEE_RUNS
+    }
+}
+
+/// The most seconds that the search for a knee takes, roughly: all its loads are above the first.
+pub fn knee_seconds(limits: &Limits, point: &Point) -> f64 {
+    let loads = 1 + 2 * KNEE_STEPS * knee_runs(limits);
+    loads as f64 * limits.seconds(point, limits.echo)
+}
+
 fn try_load(bench: &Workbench<'_>, point: &Point, template: &Template, mbps: f64) -> Result<Tried> {
     let rate = rate_of(point, mbps);
     let mut tried = Tried {
@@ -236,8 +251,7 @@ fn try_load(bench: &Workbench<'_>, point: &Point, template: &Template, mbps: f64
         by_generator: false,
         p99: 0.0,
     };
-    let runs = if bench.limits.short { 1 } else { KNEE_RUNS };
-    for _ in 0..runs {
+    for _ in 0..knee_runs(bench.limits) {
         if !tried.passes {
             break;
         }

@@ -23,6 +23,9 @@ use crate::data_centre::fct;
 use crate::data_centre::live_fct;
 use crate::error::Result;
 
+/// Cases with a reduced form of their own; others have fewer frames then.
+const REDUCED: [&str; 2] = [fct::NAME, live_fct::NAME];
+
 /// A case.
 pub struct MeterCase {
     /// Its name.
@@ -220,7 +223,7 @@ pub const CASES: &[MeterCase] = &[
         run: packets::first_packet,
     },
     MeterCase {
-        name: "iperf-single",
+        name: tcp::NAME,
         title: "one TCP stream through one switch, with offloads and without",
         source: BOFUSS,
         main: Some("rate"),
@@ -247,6 +250,15 @@ pub const CASES: &[MeterCase] = &[
         run: live_fct::run,
     },
 ];
+
+/// Errors: none of the cases has a reduced form.
+pub fn check_reduced<'n>(mut names: impl Iterator<Item = &'n str>) -> Result<()> {
+    if names.any(|name| REDUCED.contains(&name)) {
+        return Ok(());
+    }
+    let named = REDUCED.join(" and ");
+    Err(format!("--reduced is a form of {named}; for other cases there is --short").into())
+}
 
 /// The cases of these names; all for none.
 ///

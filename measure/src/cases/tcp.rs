@@ -1,12 +1,14 @@
 //! The case of one TCP stream between two hosts of the meter's own, by iperf3; and the highest rate
 //! of small frames of UDP without loss.
 
-use crate::cases::forwarding::knee;
+use crate::cases::forwarding::{knee, knee_seconds};
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
 use crate::cases::workbench::{Limits, Workbench};
 use crate::error::Result;
 use crate::testbed::iperf;
 
+/// The name of the case.
+pub const NAME: &str = "iperf-single";
 /// The variant of small frames, and their bytes.
 const UDP: &str = "udp";
 const UDP_BYTES: usize = 64;
@@ -20,6 +22,14 @@ pub fn points(_: &Limits) -> Vec<Point> {
         Point::of("offloads on"),
         Point::of(UDP).bytes(UDP_BYTES),
     ]
+}
+
+/// About how many seconds a point takes.
+pub fn seconds(limits: &Limits, point: &Point) -> f64 {
+    if point.kind == UDP {
+        return knee_seconds(limits, point);
+    }
+    2.0 * iperf::TCP_SECONDS as f64
 }
 
 /// The rate of one stream, and the processor time of the switch for it; or that of small frames.

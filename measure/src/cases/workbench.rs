@@ -40,6 +40,9 @@ const BASE_PRIORITY: u16 = 10;
 /// The priority of rules of single flows, above that of all other rules.
 const FLOW_PRIORITY: u16 = 20;
 
+/// Seconds of a step in which it sends no frames: it sets rules, and waits for late frames.
+const MOMENT_SECONDS: f64 = 0.5;
+
 /// The amount to measure, and the limits of a case.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -49,7 +52,8 @@ pub struct Limits {
     pub short: bool,
     /// Seconds of a trial of RFC 2544.
     pub trial_seconds: f64,
-    /// True if a live data centre has fewer flows, for at most ten minutes a round.
+    /// True if a data centre has fewer flows and loads, and other cases few frames, so that all
+    /// cases of a paper take at most ten minutes.
     pub reduced: bool,
     /// True if frames go there and back.
     pub echo: bool,
@@ -86,10 +90,16 @@ impl Limits {
     fn frames(&self, is_echo: bool) -> u32 {
         let usual = if is_echo { ECHO_FRAMES } else { FORTH_FRAMES };
         match self.frames {
-            0 if self.short => SHORT_FRAMES,
+            0 if self.short || self.reduced => SHORT_FRAMES,
             0 => usual,
             other => other,
         }
+    }
+
+    /// About how many seconds a step takes that sends the load of a point once.
+    pub fn seconds(&self, point: &Point, is_echo: bool) -> f64 {
+        let load = self.load(point, is_echo);
+        MOMENT_SECONDS + f64::from(load.frames + load.warm_up) / load.rate
     }
 
     /// The load of a point, one way or there and back.

@@ -12,7 +12,9 @@ use crate::data_centre::flow_sizes::{
 use crate::data_centre::leaf_spine::LeafSpine;
 use crate::error::Result;
 use crate::statistics::{greatest, mean};
+use crate::subject::SetupName;
 use crate::subject::template::Template;
+use crate::testbed::setup::Setup;
 use bofuss_datapath::Time;
 use bofuss_sim::scenario::{NoOutside, Scenario};
 use serde_json::Value;
@@ -28,13 +30,18 @@ const QUEUE_FRAMES: u32 = 100;
 const LINKS: f64 = 4.0;
 /// Offered loads in percent.
 const LOADS: [u32; 3] = [10, 20, 40];
-/// Flows that do not count, and flows that do; fewer in the shortest form.
+/// Those of the reduced form.
+const REDUCED_LOADS: [u32; 2] = [10, 40];
+/// Flows that do not count, and flows that do; fewer in the reduced and in the shortest form.
 pub const WARM_UP: usize = 500;
 pub const FLOWS: usize = 5_000;
+pub const REDUCED_WARM_UP: usize = 20;
+pub const REDUCED_FLOWS: usize = 100;
 const SHORT_WARM_UP: usize = 20;
 const SHORT_FLOWS: usize = 100;
 /// Bytes at which flows are cut off.
 const MOST_BYTES: f64 = 100e6;
+pub const REDUCED_MOST_BYTES: f64 = 15e6;
 const SHORT_MOST_BYTES: f64 = 50e3;
 /// Seconds after the last arrival in which flows may end.
 const PATIENCE: f64 = 30.0;
@@ -44,12 +51,21 @@ const SLICE_NS: u64 = 10_000_000;
 /// cost: above, frames would queue for its processor, which is not simulated.
 const COST_MBPS: f64 = 20.0;
 const MOST_BUSY: f64 = 0.8;
+/// For the time that is announced: segments and acknowledgements for each full segment, the events
+/// of each at a link, and the seconds of an event on a slow machine.
+const FRAMES_PER_SEGMENT: f64 = 1.5;
+const EVENTS_PER_LINK: f64 = 2.0;
+const EVENT_SECONDS: f64 = 3e-6;
 /// Bytes of a full segment with its headers.
 const SEGMENT_BYTES: f64 = 1_514.0;
 
 /// The points: sizes, load and how paths are chosen.
 pub fn points(limits: &Limits) -> Vec<Point> {
-    let loads = if limits.short { &LOADS[..1] } else { &LOADS };
+    let loads: &[u32] = match (limits.short, limits.reduced) {
+        (true, _) => &LOADS[..1],
+        (false, true) => &REDUCED_LOADS,
+        (false, false) => &LOADS,
+    };
     let mut points = Vec::new();
     for sizes in [WEB_SEARCH.name, DATA_MINING.name] {
         for paths in ["hash", "arp-path"] {
@@ -147,6 +163,55 @@ fn scenario(network: &LeafSpine, arrivals: &[FlowArrival], paths: &str, cost_us:
     text
 }
 
+/// The arrivals of a point.
+fn plan(limits: &Limits, point: &Point) -> ArrivalPlan<'static> {
+    let network = LeafSpine::of(limits);
+    let usual = match (limits.short, limits.reduced) {
+        (true, _) => SHORT_MOST_BYTES,
+        (false, true) => REDUCED_MOST_BYTES,
+        (false, false) => MOST_BYTES,
+    };
+    ArrivalPlan {
+        sizes: sizes_of(point),
+        most_bytes: limits.largest_flow.unwrap_or(usual),
+        servers_per_leaf: network.servers_per_leaf,
+        leaves: network.leaves,
+        link_bps: LINK_MBPS * 1e6,
+        load: point.mbps / LINK_MBPS,
+    }
+}
+
+/// Flows that do not count, and flows that do.
+fn flow_counts(limits: &Limits) -> (usize, usize) {
+    match (limits.short, limits.reduced) {
+        (true, _) => (SHORT_WARM_UP, SHORT_FLOWS),
+        (false, true) => (REDUCED_WARM_UP, REDUCED_FLOWS),
+        (false, false) => (WARM_UP, FLOWS),
+    }
+}
+
+/// A note on the form of a run.
+pub fn form_note(limits: &Limits) -> Option<String> {
+    limits.reduced.then(|| {
+        format!("reduced form: {REDUCED_FLOWS} flows that count, and not {FLOWS}; rough numbers")
+    })
+}
+
+/// The time that a point takes on a set-up, in seconds, roughly: to measure the cost of a frame,
+/// and to simulate.
+pub fn seconds(limits: &Limits, setup: Option<&SetupName>, point: &Point) -> f64 {
+    let in_kernel = [Setup::Direct, Setup::Bridge, Setup::OvsKernel].map(SetupName::Known);
+    if setup.is_some_and(|setup| in_kernel.contains(setup)) {
+        return 0.0;
+    }
+    let (warm_up, flows) = flow_counts(limits);
+    let arrivals = plan(limits, point).arrivals(1, warm_up + flows);
+    let bytes: f64 = arrivals.iter().map(|flow| flow.bytes as f64).sum();
+    let frames = bytes / SEGMENT_BYTES * FRAMES_PER_SEGMENT;
+    let cost = Point::of("cost").mbps(COST_MBPS);
+    limits.seconds(&cost, limits.echo) + frames * LINKS * EVENTS_PER_LINK * EVENT_SECONDS
+}
+
 /// Processor nanoseconds of the subject for a frame; none if nothing of it is a process.
 fn cost_ns(bench: &mut Workbench<'_>) -> Result<Option<f64>> {
     bench.reset()?;
@@ -195,19 +260,9 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
         let unknown = "its work is done in the kernel, so that the time of a frame is unknown";
         return Ok(PointOutcome::of(CaseVerdict::Unsupported, unknown));
     };
-    let short = bench.limits.short;
     let network = LeafSpine::of(bench.limits);
-    let usual = if short { SHORT_MOST_BYTES } else { MOST_BYTES };
-    let plan = ArrivalPlan {
-        sizes: sizes_of(point),
-        most_bytes: bench.limits.largest_flow.unwrap_or(usual),
-        servers_per_leaf: network.servers_per_leaf,
-        leaves: network.leaves,
-        link_bps: LINK_MBPS * 1e6,
-        load: point.mbps / LINK_MBPS,
-    };
-    let warm_up = if short { SHORT_WARM_UP } else { WARM_UP };
-    let flows = if short { SHORT_FLOWS } else { FLOWS };
+    let plan = plan(bench.limits, point);
+    let (warm_up, flows) = flow_counts(bench.limits);
     let arrivals = plan.arrivals(u64::from(bench.round), warm_up + flows);
     let paths = paths_of(point);
     let cost_us = cost / 1e3;
@@ -235,6 +290,7 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let carried = carried(&network, &statistics);
     outcome.add(IMBALANCE, "times", greatest(&carried) / mean(&carried));
     add_load(&mut outcome, &plan, &arrivals);
+    outcome.notes.extend(form_note(bench.limits));
     let cut = format!("simulated; flows are cut off at {} bytes", plan.most_bytes);
     outcome.notes.push(cut);
     outcome.notes.push(format!(

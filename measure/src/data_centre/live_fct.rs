@@ -21,7 +21,10 @@ use tokio::time::{sleep, sleep_until, timeout};
 use crate::cases::point::{CaseVerdict, EndedFlow, Point, PointOutcome};
 use crate::cases::workbench::{Limits, Workbench};
 use crate::data_centre::fabric::{Fabric, FabricPlan, burst_bytes, processor_ticks, unsupported};
-use crate::data_centre::fct::{self, FLOWS, LINK_MBPS, WARM_UP, paths_of, sizes_of};
+use crate::data_centre::fct::{
+    self, FLOWS, LINK_MBPS, REDUCED_FLOWS, REDUCED_MOST_BYTES, REDUCED_WARM_UP, WARM_UP, form_note,
+    paths_of, sizes_of,
+};
 use crate::data_centre::flow_classes::{
     IMBALANCE, PROCESSOR_TIME, PROCESSOR_TIME_OF, add_load, by_class,
 };
@@ -38,9 +41,6 @@ pub const NAME: &str = "spine-leaf-live";
 /// Bytes at which flows are cut off, unless the user says otherwise: the most of web search, so
 /// that there are elephants. A run takes hours, which are printed before it begins.
 const MOST_BYTES: f64 = 30e6;
-/// Flows of the reduced form.
-const REDUCED_WARM_UP: usize = 20;
-const REDUCED_FLOWS: usize = 180;
 /// Links from server to server.
 const LINKS: f64 = 4.0;
 /// The metric of what full token buckets on its way take off a flow's time.
@@ -51,6 +51,7 @@ const SHORT_FLOWS: usize = 60;
 const SHORT_MOST_BYTES: f64 = 30e3;
 /// Seconds after the last arrival in which flows may end, at the paper's rate of links.
 const PATIENCE: f64 = 4.0;
+const REDUCED_PATIENCE: f64 = 2.0;
 /// Seconds that starting and stopping a network take, for the time that is announced.
 const START_SECONDS: f64 = 10.0;
 /// Connections by which the round-trip time of an idle network is measured, and how long the first
@@ -83,15 +84,17 @@ struct LiveRun {
     arrivals: Vec<FlowArrival>,
     warm_up: usize,
     scale: f64,
+    /// Seconds after the last arrival in which flows may end.
+    patience: f64,
 }
 
 /// The arrivals of a point, on links that are slower by the scale.
 fn plan(limits: &Limits, point: &Point) -> ArrivalPlan<'static> {
     let network = LeafSpine::of(limits);
-    let usual = if limits.short {
-        SHORT_MOST_BYTES
-    } else {
-        MOST_BYTES
+    let usual = match (limits.short, limits.reduced) {
+        (true, _) => SHORT_MOST_BYTES,
+        (false, true) => REDUCED_MOST_BYTES,
+        (false, false) => MOST_BYTES,
     };
     ArrivalPlan {
         sizes: sizes_of(point),
@@ -103,15 +106,24 @@ fn plan(limits: &Limits, point: &Point) -> ArrivalPlan<'static> {
     }
 }
 
-/// The time that a point takes on a set-up, in seconds, roughly.
+/// The most time that a point takes on a set-up, in seconds, roughly.
 pub fn seconds(limits: &Limits, setup: &SetupName, point: &Point) -> f64 {
     if unsupported(setup, is_arp_path(point)).is_some() {
         return 0.0;
     }
-    let plan = plan(limits, point);
-    // The last flow may be one of the largest.
-    let last = plan.most_bytes * 8.0 / plan.link_bps;
-    START_SECONDS + flow_count(limits) as f64 / plan.flows_per_second() + last
+    let arrivals = plan(limits, point).arrivals(1, flow_count(limits));
+    let last = arrivals.last().map_or(0.0, |last| last.start);
+    START_SECONDS + last + patience(limits)
+}
+
+/// Seconds after the last arrival in which flows may end.
+fn patience(limits: &Limits) -> f64 {
+    let usual = if limits.reduced {
+        REDUCED_PATIENCE
+    } else {
+        PATIENCE
+    };
+    usual * f64::from(limits.scale)
 }
 
 /// What is said before a run: its form, and how long it takes.
@@ -139,13 +151,6 @@ fn flow_count(limits: &Limits) -> usize {
     warm_up(limits) + counting
 }
 
-/// A note on the form of a run.
-fn form_note(limits: &Limits) -> Option<String> {
-    limits.reduced.then(|| {
-        format!("reduced form: {REDUCED_FLOWS} flows that count, and not {FLOWS}; rough numbers")
-    })
-}
-
 fn is_arp_path(point: &Point) -> bool {
     paths_of(point) != "hash"
 }
@@ -168,6 +173,7 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
         arrivals: plan.arrivals(u64::from(bench.round), flow_count(bench.limits)),
         warm_up: warm_up(bench.limits),
         scale: f64::from(bench.limits.scale),
+        patience: patience(bench.limits),
     };
     let fabric = Fabric::start(&FabricPlan {
         network,
@@ -282,7 +288,7 @@ impl LiveRun {
             }));
         }
         let last = self.arrivals.last().map_or(0.0, |last| last.start);
-        let end = start + Duration::from_secs_f64(last + PATIENCE * self.scale);
+        let end = start + Duration::from_secs_f64(last + self.patience);
         while *left.borrow() > 0 && tokio::time::Instant::now() < end && !over() {
             sleep(PAUSE).await;
         }
@@ -403,7 +409,7 @@ mod tests {
             assert!(said.starts_with(head) && said.ends_with(" min"), "{said}");
         }
         let note = form_note(&limits).unwrap();
-        assert!(note.starts_with("reduced form: 180 flows"), "{note}");
+        assert!(note.starts_with("reduced form: 100 flows"), "{note}");
         assert_eq!(form_note(&Limits::unbounded(false)), None);
     }
 

@@ -103,11 +103,7 @@ pub fn figures(runs: &[&Results], case: &str) -> String {
     let origin = FlowOrigin::of(case);
     let mut text = String::new();
     let is_reduced = runs.iter().any(|run| run.info.reduced);
-    let form = if is_reduced && origin == FlowOrigin::Live {
-        ", reduced form"
-    } else {
-        ""
-    };
+    let form = if is_reduced { ", reduced form" } else { "" };
     for (metric, unit, figure) in MEASURES {
         let found = figures_of(runs, case, metric);
         if found.is_empty() {
@@ -438,11 +434,12 @@ mod tests {
     }
 
     #[test]
-    fn the_reduced_form_is_in_the_heading_of_live_figures_only() {
+    fn the_reduced_form_is_in_the_heading_of_figures() {
         let mut run = simulated("bofuss", 800.0);
         run.info.reduced = true;
         let page = figures(&[&run], fct::NAME);
-        assert!(page.contains("<h3>Fig. 6, simulated: throughput"), "{page}");
+        let head = "<h3>Fig. 6, simulated, reduced form: throughput";
+        assert!(page.contains(head), "{page}");
         run.records[0].case = live_fct::NAME.into();
         let page = figures(&[&run], live_fct::NAME);
         let head = "<h3>Fig. 6, live, reduced form: throughput";

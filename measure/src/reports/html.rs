@@ -30,10 +30,13 @@ pub fn page(title: &str, body: &str) -> String {
     )
 }
 
-/// The title of a page, which says whether all was in its shortest form.
-pub fn titled(title: &str, short: bool) -> String {
-    let form = if short { ", shortest form" } else { "" };
-    format!("{title}{form}")
+/// Words after a title: that all was in its shortest or in the reduced form, or none.
+pub fn form(short: bool, reduced: bool) -> &'static str {
+    match (short, reduced) {
+        (true, _) => ", shortest form",
+        (false, true) => ", reduced form",
+        (false, false) => "",
+    }
 }
 
 /// Says what a reader must know of a page whose experiments were in their shortest form.
@@ -82,7 +85,8 @@ pub fn report(results: &Results) -> String {
         body += &section(results, case);
     }
     let title = format!("ofmeter: {}", info.subject);
-    page(&titled(&title, info.short), &body)
+    let form = form(info.short, info.reduced);
+    page(&format!("{title}{form}"), &body)
 }
 
 fn repeats(count: u32) -> String {

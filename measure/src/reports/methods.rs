@@ -30,7 +30,7 @@ fn subject(results: &Results) -> String {
         ""
     };
     let reduced = if info.reduced {
-        ", spine-leaf-live in its reduced form"
+        ", in the reduced form, with few flows and frames, whose numbers are rough"
     } else {
         ""
     };

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::openqflow::fairness::{FairnessRun, Shares};
 use crate::openqflow::flow_cost::{self, FlowCost};
 use crate::openqflow::live_shares::{self, LiveShares};
-use crate::reports::html::{form_note, page, titled};
+use crate::reports::html::{form, form_note, page};
 use crate::reports::html_table::{HtmlTable, list, paragraph};
 use crate::reports::papers::PublishedPaper;
 use crate::runs::machine::host;
@@ -34,7 +34,8 @@ pub fn run(paper: &PublishedPaper, short: bool) -> Result<String> {
     body += "<h2>Fig. 7: cycles for a packet, by the number of flows</h2>\n";
     body += &list(paper.sayings("flow-cost"));
     body += &cost_part(paper, &costs);
-    Ok(page(&titled(&paper.title, short), &body))
+    let form = form(short, false);
+    Ok(page(&format!("{}{form}", paper.title), &body))
 }
 
 /// Jain's index and figure 4, simulated and live.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::cases::point::CaseVerdict;
 use crate::error::Result;
 use crate::reports::flow_figures;
-use crate::reports::html::{form_note, page, titled};
+use crate::reports::html::{form, form_note, page};
 use crate::reports::html_table::{HtmlRow, HtmlTable, escaped, list, paragraph};
 use crate::reports::methods;
 use crate::reports::paper_figures::{PaperFigure, figures, way_words};
@@ -177,7 +177,9 @@ pub fn report(paper: &PublishedPaper, runs: &[Results]) -> String {
         body += &figures;
         body += &by_class;
     }
-    page(&titled(&paper.title, short), &body)
+    let reduced = runs.iter().any(|run| run.info.reduced);
+    let form = form(short, reduced);
+    page(&format!("{}{form}", paper.title), &body)
 }
 
 /// The statistic of a series of delays that is compared with a paper's numbers, which are means.

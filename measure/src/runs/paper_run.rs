@@ -6,9 +6,11 @@ use std::time::Instant;
 
 use clap::Args;
 
-use crate::cases::chosen;
+use crate::cases::workbench::Limits;
+use crate::cases::{calibration, check_reduced, chosen};
 use crate::data_centre::live_fct;
 use crate::error::Result;
+use crate::reports::html;
 use crate::reports::markdown::{fill_page, markdown};
 use crate::reports::methods;
 use crate::reports::paper_qos;
@@ -20,6 +22,8 @@ use crate::runs::runner::{self, left};
 use crate::statistics::numbers::lasting;
 use crate::subject::{SetupName, own_folder};
 
+/// Seconds that starting and stopping a set-up take, for the time that is announced.
+const SETUP_SECONDS: f64 = 3.0;
 /// The file of the report's text.
 const MARKDOWN: &str = "report.md";
 
@@ -34,7 +38,7 @@ pub struct PaperArguments {
     /// Each case in its shortest form, once
     #[arg(long)]
     short: bool,
-    /// Fewer flows in spine-leaf-live of paper 000: at most ten minutes on each set-up, once
+    /// Paper 000 with fewer flows and frames: at most ten minutes on its set-ups, once
     #[arg(long, conflicts_with = "short")]
     reduced: bool,
     /// Repeats of each point [default: 5, with --short or --reduced 1]
@@ -62,6 +66,9 @@ impl PaperArguments {
     /// Errors: no such paper or set-up; what does not start; the user ends it.
     pub fn run(&self) -> Result<()> {
         let paper = papers::of(&self.number)?;
+        if self.reduced {
+            check_reduced(paper.cases.iter().map(String::as_str))?;
+        }
         let (report, methods) = if paper.cases.is_empty() {
             (paper_qos::run(&paper, self.short)?, Vec::new())
         } else {
@@ -161,9 +168,32 @@ impl PaperArguments {
         setups: &[PaperSetup<'_>],
         rounds: u32,
     ) -> Result<()> {
-        let (mut all, mut live) = (0.0, 0.0);
+        let (all, live) = self.seconds(paper, setups, rounds)?;
+        let form = html::form(self.short, self.reduced);
+        eprintln!(
+            "paper {}{form}: its cases take about {} in all rounds",
+            self.number,
+            lasting(all)
+        );
+        if live > 0.0 {
+            eprintln!("{} of it", live_fct::announcement(live, self.reduced));
+        }
+        Ok(())
+    }
+
+    /// About how many seconds all takes, and of these `spine-leaf-live`.
+    fn seconds(
+        &self,
+        paper: &PublishedPaper,
+        setups: &[PaperSetup<'_>],
+        rounds: u32,
+    ) -> Result<(f64, f64)> {
+        let few = self.short || self.reduced;
+        let mut all = calibration::seconds(&Limits::unbounded(few));
+        let mut live = 0.0;
         for setup in setups {
             let limits = self.arguments(paper, setup, rounds).limits();
+            all += SETUP_SECONDS * f64::from(rounds);
             for case in chosen(&paper.cases)? {
                 let points = runner::points_of(case, &limits);
                 let each = points
@@ -176,15 +206,62 @@ impl PaperArguments {
                 }
             }
         }
-        let form = if self.short { ", shortest form" } else { "" };
-        eprintln!(
-            "paper {}{form}: its cases take about {} in all rounds",
-            self.number,
-            lasting(all)
-        );
-        if live > 0.0 {
-            eprintln!("{} of it", live_fct::announcement(live, self.reduced));
+        Ok((all, live))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        paper: PaperArguments,
+    }
+
+    /// The seconds that a command plans on all set-ups of its paper, whatever this machine has.
+    fn planned(words: &[&str]) -> (f64, f64) {
+        let line = Line::parse_from([&["paper"], words].concat());
+        let paper = papers::of(&line.paper.number).unwrap();
+        let mut setups = Vec::new();
+        for name in &paper.setups {
+            setups.push(PaperSetup {
+                name,
+                setup: SetupName::of(name).unwrap(),
+                folder: PathBuf::new(),
+            });
         }
-        Ok(())
+        let once = line.paper.short || line.paper.reduced;
+        let rounds = repeats(line.paper.repeats, once);
+        line.paper.seconds(&paper, &setups, rounds).unwrap()
+    }
+
+    #[test]
+    fn every_reduced_form_plans_at_most_ten_minutes_on_all_set_ups_of_its_paper() {
+        let mut reduced = 0;
+        for paper in papers::all() {
+            if check_reduced(paper.cases.iter().map(String::as_str)).is_err() {
+                continue;
+            }
+            reduced += 1;
+            let (all, live) = planned(&[&paper.number, "--reduced"]);
+            assert!((60.0..=600.0).contains(&all), "{}: {all} s", paper.number);
+            assert!(live < all, "{live} of {all} s");
+            let (long, _) = planned(&[&paper.number]);
+            assert!(lasting(long).ends_with(" hours"), "{}", lasting(long));
+        }
+        assert!(reduced > 0);
+    }
+
+    #[test]
+    fn papers_without_a_reduced_form_refuse_it() {
+        for number in ["002", "003", "004"] {
+            let line = Line::parse_from(["paper", number, "--reduced"]);
+            let why = line.paper.run().unwrap_err().to_string();
+            assert!(why.contains("there is --short"), "{why}");
+        }
     }
 }

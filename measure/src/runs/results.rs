@@ -68,7 +68,7 @@ impl RunInfo {
             if self.reduced {
                 "--reduced"
             } else {
-                "all flows"
+                "no reduced form"
             },
             if self.echo {
                 "echo mode"

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bofuss_oflib::Version;
 use clap::{ArgGroup, Args};
 
-use crate::cases::chosen;
 use crate::cases::workbench::{Limits, MAX_OWN_RULES, USUAL_SCALE, Workbench, trial_seconds};
+use crate::cases::{check_reduced, chosen};
 use crate::error::{ControlError, Error, Result};
 use crate::reports::html;
 use crate::reports::methods;
@@ -89,7 +89,7 @@ pub struct RunArguments {
     /// Each case in its shortest form, once
     #[arg(long)]
     short: bool,
-    /// Fewer flows in spine-leaf-live: at most ten minutes on a set-up, once
+    /// Fewer flows in spine-leaf-fct and spine-leaf-live, and few frames: once, in minutes
     #[arg(long, conflicts_with = "short")]
     reduced: bool,
     /// Send frames there and back
@@ -246,6 +246,9 @@ impl RunArguments {
     pub fn run(&self) -> Result<()> {
         signals::listen();
         let cases = chosen(&self.cases)?;
+        if self.reduced {
+            check_reduced(cases.iter().map(|case| case.name))?;
+        }
         let versions = offered_versions(self.openflow.as_deref())?;
         if let Some(setup) = &self.setup {
             let named = SetupName::of(setup)?;
@@ -314,7 +317,7 @@ impl RunArguments {
         {
             return Ok(());
         }
-        let limits = Limits::unbounded(self.short);
+        let limits = Limits::unbounded(self.short || self.reduced);
         let fresh = runner::calibrate(&limits, stamps, &signals::is_over)?;
         store.set_calibration(&fresh)
     }

@@ -8,9 +8,9 @@ use crate::cases::MeterCase;
 use crate::cases::baseline::Baselines;
 use crate::cases::calibration::{self, Calibration};
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
-use crate::cases::rfc2544;
 use crate::cases::workbench::{Limits, Workbench};
-use crate::data_centre::live_fct;
+use crate::cases::{rfc2544, tcp};
+use crate::data_centre::{fct, live_fct};
 use crate::error::{ControlError, Error, Result};
 use crate::runs::raw;
 use crate::runs::results::{FORCED, ResultRecord, RunInfo, Store};
@@ -27,9 +27,6 @@ pub struct RunPlan<'a> {
     /// True if points beyond the instrument's limits are drawn as results, with their mark.
     pub forced: bool,
 }
-
-/// Seconds of a step in which it sends no frames: it sets rules, and waits for late frames.
-const MOMENT_SECONDS: f64 = 0.5;
 
 /// Measures the instrument on a wire and through the yardstick; if a card is to stamp frames, with
 /// stamps of the kernel, as these interfaces have no card.
@@ -242,16 +239,13 @@ fn expected_seconds(bench: &Workbench<'_>, (_, case, point): &RunStep<'_>) -> f6
 
 /// About how many seconds a case takes at a point of a set-up, without the wire and the yardstick.
 pub fn seconds(limits: &Limits, setup: Option<&SetupName>, case: &MeterCase, point: &Point) -> f64 {
-    if case.name == live_fct::NAME
-        && let Some(setup) = setup
-    {
-        return live_fct::seconds(limits, setup, point);
+    match (case.name, setup) {
+        (live_fct::NAME, Some(setup)) => live_fct::seconds(limits, setup, point),
+        (fct::NAME, _) => fct::seconds(limits, setup, point),
+        (tcp::NAME, _) => tcp::seconds(limits, point),
+        (rfc2544::THROUGHPUT | rfc2544::BACK_TO_BACK, _) => rfc2544::seconds(limits, case.name),
+        _ => limits.seconds(point, limits.echo),
     }
-    if [rfc2544::THROUGHPUT, rfc2544::BACK_TO_BACK].contains(&case.name) {
-        return rfc2544::seconds(limits, case.name);
-    }
-    let load = limits.load(point, limits.echo);
-    MOMENT_SECONDS + f64::from(load.frames + load.warm_up) / load.rate
 }
 
 /// Says before a run how long the longest case takes, if it is a part of the run.

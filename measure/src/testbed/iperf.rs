@@ -15,7 +15,7 @@ const IPERF_PATIENCE: Duration = Duration::from_secs(10);
 /// minutes.
 const IPERF_CONNECT_MS: u32 = 3_000;
 /// Duration of a TCP run, in seconds.
-const TCP_SECONDS: u64 = 2;
+pub const TCP_SECONDS: u64 = 2;
 
 /// The bytes that arrived, and their cost.
 pub struct TcpFigures {
