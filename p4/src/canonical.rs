@@ -84,6 +84,10 @@ fn canonical_part(part: &KeyPart, wanted: Match) -> Result<Match> {
             Match::Range(value.clone(), value)
         }
         (MatchKind::Range, Match::Any) => Match::Range(Int::ZERO, Int::highest(width)),
+        (MatchKind::Lpm | MatchKind::Ternary, Match::Lpm(_, length)) => {
+            let what = format!("{}: {length} is more than its {width} bits", part.name);
+            return Err(ControlError::Invalid(what));
+        }
         (kind, _) => {
             let what = format!("{} is not matched as {}", part.name, kind.name());
             return Err(ControlError::Invalid(what));

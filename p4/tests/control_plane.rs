@@ -372,6 +372,11 @@ fn runtime_files_of_the_tutorials_fill_tables_groups_and_sessions() {
             "/table_entries/0/prioriy: is no key here; there are table, match",
         ),
         (
+            r#"{"table_entries": [{"table": "MyIngress.lpm_t", "action_name": "MyIngress.miss",
+                "match": {"hdr.h.w": ["0x1200", 17]}}]}"#,
+            "/table_entries/0: hdr.h.w: 17 is more than its 16 bits",
+        ),
+        (
             r#"{"table_entries": [{"table": "MyIngress.ternary_t",
                 "action_name": "MyIngress.miss"}]}"#,
             "/table_entries/0: has no priority, which entries of this table need",
