@@ -274,7 +274,7 @@ fn what_is_wrong_is_reported_with_its_line() {
         ),
         (
             "end = 1\n[[controller]]\nname = \"c\"\nkind = \"tcp\"",
-            "'*': there is no such switch",
+            "line 3: 'c': there is no switch for it",
         ),
         (
             "end = 1\n[[switch]]\nname = \"a\"\n[[controller]]\nname = \"c\"\nkind = \"x\"",
@@ -319,6 +319,30 @@ fn what_is_wrong_is_reported_with_its_line() {
         (
             "end = 1\n[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"",
             "line 2: traffic: ",
+        ),
+        (
+            "end = 1\n[[switch]]\nname = \"a\"\n[[link]]\nends = [\"a:1\", \"a:2\", \"b\"]",
+            "line 5: ends: a link has 2, and not 3",
+        ),
+        (
+            "end = 1\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nends = [\"a:2\", \"b\"]",
+            "line 7: ends: a is a host, which has one link, at port 1",
+        ),
+        (
+            "end = 1\n[[switch]]\nname = \"a\"\ndpid = 0",
+            "line 4: switch a: dpid: it is at least 1",
+        ),
+        (
+            "end = 1\n[[switch]]\nname = \"a\"\ndpid = 2\n[[switch]]\nname = \"b\"",
+            "line 4: dpid 2: b has it, too (by default)",
+        ),
+        (
+            "end = 1\n[[switch]]\nname = \"a\"\ntables = 0",
+            "line 4: switch a: 0 tables",
+        ),
+        (
+            "end = 1\n[defaults.switch]\ndpid = 1",
+            "line 3: defaults.switch: name, dpid, flows",
         ),
     ];
     for (text, wanted) in cases {

@@ -10,6 +10,8 @@ use super::numbers;
 /// An assertion that does not hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedAssertion {
+    /// Its number among the assertions, from 1; it may fail for several statistics.
+    pub number: usize,
     /// Its line in the scenario.
     pub line: usize,
     /// The statistic.
@@ -23,6 +25,7 @@ pub struct FailedAssertion {
 impl fmt::Display for FailedAssertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
+            number: _,
             line,
             statistic,
             is,
@@ -39,12 +42,18 @@ impl fmt::Display for FailedAssertion {
 }
 
 /// Checks one assertion. Returns a failure for each statistic for which it does not hold.
-pub(super) fn check(line: usize, row: &AssertionRow, statistics: &Value) -> Vec<FailedAssertion> {
+pub(super) fn check(
+    number: usize,
+    line: usize,
+    row: &AssertionRow,
+    statistics: &Value,
+) -> Vec<FailedAssertion> {
     let path = row.statistic.get_ref();
     let found = numbers(statistics, path);
     let mut failures = Vec::new();
     if found.is_empty() {
         failures.push(FailedAssertion {
+            number,
             line,
             statistic: path.clone(),
             is: None,
@@ -57,6 +66,7 @@ pub(super) fn check(line: usize, row: &AssertionRow, statistics: &Value) -> Vec<
             && row.max.is_none_or(|most| is <= most);
         if !holds {
             failures.push(FailedAssertion {
+                number,
                 line,
                 statistic,
                 is: Some(is),

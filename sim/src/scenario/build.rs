@@ -154,9 +154,9 @@ impl Scenario {
 
     /// The assertions that do not hold for these statistics.
     pub fn failures(&self, statistics: &Value) -> Vec<FailedAssertion> {
-        let checked = self.assertions.iter();
+        let checked = self.assertions.iter().zip(1..);
         checked
-            .flat_map(|(line, row)| assertions::check(*line, row, statistics))
+            .flat_map(|((line, row), number)| assertions::check(number, *line, row, statistics))
             .collect()
     }
 

@@ -91,7 +91,7 @@ pub struct Defaults {
 pub struct LinkRow {
     /// Its ends: nodes, perhaps with a port as in `s1:3`. If there are links between such nodes
     /// already, the row is about those; in their names, `*` stands for any characters.
-    pub ends: Option<Spanned<(String, String)>>,
+    pub ends: Option<Spanned<Ends>>,
     /// Its name; if missing, the names of its ends with a `-` in between.
     pub name: Option<Spanned<String>>,
     /// Megabits per second; with `inf`, sending a frame takes no time.
@@ -114,6 +114,22 @@ pub struct LinkRow {
     pub overhead: Option<u32>,
 }
 
+/// The two ends of a link.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Vec<String>")]
+pub struct Ends(pub String, pub String);
+
+impl TryFrom<Vec<String>> for Ends {
+    type Error = String;
+
+    fn try_from(nodes: Vec<String>) -> Result<Self, String> {
+        let [first, second]: [String; 2] = nodes
+            .try_into()
+            .map_err(|nodes: Vec<_>| format!("ends: a link has 2, and not {}", nodes.len()))?;
+        Ok(Self(first, second))
+    }
+}
+
 /// A switch. Missing keys are as in the defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,7 +142,7 @@ pub struct SwitchRow {
     /// The fail mode, by which it acts without a controller: `secure`, `standalone` or `arp-path`.
     pub fail_mode: Option<Spanned<String>>,
     /// The number of tables that it has.
-    pub tables: Option<u8>,
+    pub tables: Option<Spanned<u8>>,
     /// The engine, by which packets find their entries: `reference`, `tables` or `cache`.
     pub engine: Option<Spanned<String>>,
     /// The algorithm of select groups: `hash`, `round-robin` or `random`.

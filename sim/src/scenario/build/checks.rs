@@ -124,7 +124,7 @@ impl Builder<'_> {
                 continue;
             }
             let mut controllers = self.file.controllers.iter().map(|row| row.get_ref());
-            let is_of = |patterns: &[toml::Spanned<String>]| {
+            let is_of = |patterns: &[Spanned<String>]| {
                 let mut patterns = patterns.iter();
                 patterns.any(|pattern| matches(pattern.get_ref(), name))
             };

@@ -44,6 +44,9 @@ impl Builder<'_> {
         let mut switches = Vec::new();
         for pattern in &row.switches {
             let found = self.names.matching_switches(pattern.get_ref());
+            if found.is_empty() && pattern.span().is_empty() {
+                return Err(self.source.about(&row.name, "there is no switch for it"));
+            }
             if found.is_empty() {
                 return Err(self.source.about(pattern, "there is no such switch"));
             }

@@ -11,7 +11,7 @@ use super::Builder;
 use crate::link::{LinkConfig, LinkState, NodeId, NodePort};
 use crate::network::{Change, MAX_PORT, check_link};
 use crate::scenario::ScenarioError;
-use crate::scenario::file::{ChangeRow, LinkRow};
+use crate::scenario::file::{ChangeRow, Ends, LinkRow};
 use crate::scenario::names::matches;
 
 /// A link before its ports are known.
@@ -81,7 +81,7 @@ impl Builder<'_> {
         let Some(ends) = &row.get_ref().ends else {
             return Err(self.source.error(row.span(), "link: ends is missing"));
         };
-        let (first, second) = ends.get_ref();
+        let Ends(first, second) = ends.get_ref();
         let mut found = false;
         for link in links.iter_mut() {
             let one = self.network.name(link.ends[0].node);
@@ -204,8 +204,10 @@ impl Builder<'_> {
                 }
             }
         }
+        let hosts: BTreeSet<NodeId> = self.hosts.iter().map(|host| host.node).collect();
         let mut next: BTreeMap<NodeId, u32> = BTreeMap::new();
         for link in links {
+            let span = link.span.clone();
             for end in link.port_ends() {
                 let port = next.entry(end.node).or_insert(1);
                 while end.port.is_none() {
@@ -213,6 +215,11 @@ impl Builder<'_> {
                         end.port = Some(*port);
                     }
                     *port += 1;
+                }
+                if hosts.contains(&end.node) && end.port != Some(1) {
+                    let node = self.network.name(end.node);
+                    let text = format!("ends: {node} is a host, which has one link, at port 1");
+                    return Err(self.source.error(span, text));
                 }
             }
         }

@@ -100,16 +100,19 @@ impl Builder<'_> {
         };
         config.tables.seed = random.next();
         config.tables.secret = random.next();
-        if let Some(tables) = row.tables.or(defaults.tables) {
-            config.tables.n_tables = tables;
+        let tables = row.tables.as_ref().or(defaults.tables.as_ref());
+        if let Some(tables) = tables {
+            config.tables.n_tables = *tables.get_ref();
         }
         self.set_choices(row, &mut config.tables)?;
         if let Some(mode) = row.fail_mode.as_ref().or(defaults.fail_mode.as_ref()) {
             config.fail_mode = self.named(mode, FailMode::NAMES.iter().map(|(m, n)| (*n, *m)))?;
         }
-        let made = EmbeddedSwitch::new(Time(0), config);
-        let switch =
-            made.map_err(|error| ScenarioError::from(format!("switch {name}: {error}")))?;
+        let switch = EmbeddedSwitch::new(Time(0), config).map_err(|error| {
+            // Of what a scenario says, only a number of tables can be refused there.
+            let place = tables.map_or(0..0, Spanned::span);
+            self.source.error(place, format!("switch {name}: {error}"))
+        })?;
         Ok(self.network.add_switch(name, switch))
     }
 

@@ -23,7 +23,7 @@ struct Owner {
 }
 
 impl Builder<'_> {
-    /// The datapath id of switch number `number`. Errors: another has it.
+    /// The datapath id of switch number `number`. Errors: it is 0, or another has it.
     pub(super) fn datapath_id(
         &self,
         owners: &mut Owners,
@@ -33,12 +33,12 @@ impl Builder<'_> {
     ) -> Result<u64, ScenarioError> {
         let written = row.dpid.as_ref();
         let id = written.map_or(number, |id| *id.get_ref());
-        self.own(
-            owners,
-            name,
-            format!("dpid {id}"),
-            written.map(Spanned::span),
-        )?;
+        let place = written.map(Spanned::span);
+        if id == 0 {
+            let text = format!("switch {name}: dpid: it is at least 1");
+            return Err(self.source.error(place.unwrap_or_default(), text));
+        }
+        self.own(owners, name, format!("dpid {id}"), place)?;
         Ok(id)
     }
 
