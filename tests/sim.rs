@@ -153,9 +153,29 @@ fn an_assertion_that_fails_and_a_wrong_file_are_reported_with_their_line() {
         said.contains("line 2: topology: a ring has at least 3 switches"),
         "{said}"
     );
+    // One assertion fails for several hosts.
+    let all = SCENARIO.replace(
+        "traffic.1.received\"\nis = 7",
+        "hosts.*.frames\"\nis = 1000",
+    );
+    let said = text(&sim(&folder.file("all.toml", &all), &[]).stderr);
+    assert!(said.contains(": 1 of 2 assertions do not hold"), "{said}");
+    let refused = SCENARIO.replace(
+        "kind = \"learning\"",
+        "kind = \"rules\"\nflows = [\"table=200,actions=drop\"]",
+    );
+    let said = text(&sim(&folder.file("refused.toml", &refused), &[]).stderr);
+    let wanted = "switch s2 refuses message 1 of c0: FLOW_MOD_FAILED/BAD_TABLE_ID";
+    assert!(said.contains(wanted), "{said}");
     let said = text(&sim(&folder.0.join("none"), &[]).stderr);
     assert!(said.contains("none: No such file"), "{said}");
     let file = folder.file("line.toml", SCENARIO);
+    let mut piped = Command::new(program("bofuss"));
+    piped
+        .args(["sim", "-"])
+        .stdin(std::fs::File::open(&file).unwrap());
+    let ran = piped.output().unwrap();
+    assert!(text(&ran.stdout).contains("received 7"), "{ran:?}");
     let said = text(&sim(&file, &["--explain", "s1-s2@99"]).stderr);
     assert!(said.contains("no such frame arrived"), "{said}");
 }

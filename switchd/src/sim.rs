@@ -2,6 +2,7 @@
 
 mod captures;
 mod progress;
+mod refusals;
 mod tcp_controller;
 
 use std::fs::File;
@@ -9,7 +10,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bofuss_channel::read_input;
+use bofuss_channel::{read_input, read_standard_input};
 use bofuss_datapath::Time;
 use bofuss_embed::EmbedError;
 use bofuss_sim::controller::Controller;
@@ -18,6 +19,7 @@ use bofuss_sim::{EventKind, EventLog, LogEvent, Observer, Timeline, summary};
 
 use captures::LinkCaptures;
 use progress::Progress;
+use refusals::Refusals;
 use tcp_controller::{Lateness, TcpController};
 
 use crate::error::{Error, Result, context};
@@ -26,7 +28,7 @@ use crate::output::print;
 /// Options of `bofuss sim`: the files to run, and those to write.
 #[derive(clap::Args)]
 pub struct SimOptions {
-    /// The scenario: a TOML file, as docs/guide/simulate.md says.
+    /// The scenario: a TOML file, as docs/guide/simulate.md says, or - for the standard input.
     file: PathBuf,
     /// Write what each link carries to DIR/LINK.pcapng.
     #[arg(long, value_name = "DIR")]
@@ -57,7 +59,11 @@ impl SimOptions {
     /// assertion of the scenario does not hold.
     pub fn run(&self) -> Result<()> {
         let name = self.file.display();
-        let text = read_input(&self.file).map_err(context(&name))?;
+        let read = match self.file.as_os_str().as_encoded_bytes() {
+            b"-" => read_standard_input(),
+            _ => read_input(&self.file),
+        };
+        let text = read.map_err(context(&name))?;
         let lateness = Lateness::default();
         let mut surroundings = Surroundings {
             directory: self.file.parent().unwrap_or(Path::new(".")).into(),
@@ -80,6 +86,9 @@ impl SimOptions {
         } else {
             print(&summary(&statistics))?;
         }
+        for line in reporter.refusals.lines() {
+            eprintln!("{name}: {line}");
+        }
         ran?;
         let late = lateness.get();
         if late > 0 {
@@ -92,7 +101,9 @@ impl SimOptions {
         for failure in &failures {
             eprintln!("{name}: {failure}");
         }
-        match failures.len() {
+        let mut failed: Vec<usize> = failures.iter().map(|failure| failure.number).collect();
+        failed.dedup();
+        match failed.len() {
             0 => Ok(()),
             count => Err(format!(
                 "{name}: {count} of {} assertions do not hold",
@@ -163,6 +174,7 @@ struct Reporter {
     log: Option<(EventLog, BufWriter<File>)>,
     captures: Option<LinkCaptures>,
     timeline: Option<Timeline>,
+    refusals: Refusals,
     wanted: Wanted,
     explained: Option<String>,
     error: Option<Error>,
@@ -190,12 +202,14 @@ impl Reporter {
             Some(text) => wanted(text, scenario)?,
             None => Wanted::Nothing,
         };
+        let refusals = Refusals::new(scenario.names().clone(), scenario.catalogue().clone());
         let wants_picture = options.timeline.is_some();
         let timeline = wants_picture.then(|| Timeline::new(scenario.end(), scenario.names()));
         Ok(Self {
             log,
             captures,
             timeline,
+            refusals,
             wanted,
             explained: None,
             error: None,
@@ -241,6 +255,7 @@ impl Observer for Reporter {
         if self.error.is_none() {
             self.error = self.write(event).err();
         }
+        self.refusals.add(event);
         if let Some(timeline) = &mut self.timeline {
             timeline.add(event);
         }
