@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bofuss_tests::{Lab, Process, have, ok, printed, program, until};
+use bofuss_tests::{Lab, Process, have, ok, printed, program, run, until};
 
 use crate::{ctl, refused, told};
 
@@ -31,8 +31,21 @@ fn saves_into_files_only(lab: &Lab) {
         let said = refused(lab, &["save-config", other]);
         assert!(said.contains("it is no regular file"), "{said}");
     }
+    let nowhere = path("nowhere");
+    symlink("missing", &nowhere).unwrap();
+    let said = refused(lab, &["save-config", &nowhere]);
+    assert!(said.contains("the link leads nowhere"), "{said}");
+    let said = refused(lab, &["save-config", &file, "again"]);
+    assert!(said.contains("needs one FILE"), "{said}");
+    // As on a full disk, no byte can be written.
+    let mut limited = Command::new("sh");
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" ctl \"$1\" save-config \"$2\"";
+    limited.args(["-c", script]).arg(program("bofuss"));
+    let output = run(limited.args([&lab.name, &file]));
+    assert!(!output.status.success());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), saved);
     let left = std::fs::read_dir(&folder).unwrap().count();
-    assert_eq!(left, 3, "no part of a file stays");
+    assert_eq!(left, 4, "no part of a file stays");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -1,7 +1,7 @@
 //! `bofuss ctl` and `bofuss reload`: send one command to a running switch.
 
-use std::fs::{self, File};
-use std::io::{self, IoSlice, Read, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, chown};
@@ -79,7 +79,11 @@ pub fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
     let mut words = words.to_vec();
     let target = match &mut words[..] {
         [command, _, file, ..] if command == "capture" => Some(CaptureTarget::open(file)?),
-        [command, file] if command == "save-config" => {
+        [command, files @ ..] if command == "save-config" => {
+            let [file] = files else {
+                let wanted = "save-config needs one FILE, in quotes if its name has blanks";
+                return Err(wanted.into());
+            };
             let text = send_command(path, &["config".into()])?;
             return save(Path::new(file), &text).map(|()| String::new());
         }
@@ -94,7 +98,12 @@ pub fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
     if let Err(error) = stream.read_to_string(&mut answer)
         && answer.is_empty()
     {
-        return Err(format!("{}: {error}", path.display()).into());
+        let seconds = ANSWER_TIMEOUT.as_secs();
+        let why = match error.kind() {
+            ErrorKind::WouldBlock => format!("no answer within {seconds} s"),
+            _ => error.to_string(),
+        };
+        return Err(format!("{}: {why}", path.display()).into());
     }
     match answer.split_once('\n') {
         Some(("ok", text)) => {
@@ -109,7 +118,8 @@ pub fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
 /// Writes a file with the caller's rights: all of it, or the old one stays, whose owner and
 /// mode the new one gets. Links are followed.
 ///
-/// Errors: the file's, with its name; it is there and no regular file.
+/// Errors: the file's, with its name; it is there and no regular file, or a link that leads
+/// nowhere.
 fn save(path: &Path, text: &str) -> Result<()> {
     let failed = context(path.display());
     let before = match fs::metadata(path) {
@@ -117,17 +127,26 @@ fn save(path: &Path, text: &str) -> Result<()> {
             let why = "it is no regular file: 'bofuss ctl config' prints the configuration";
             return Err(format!("{}: {why}", path.display()).into());
         }
+        Err(_) if path.is_symlink() => {
+            return Err(format!("{}: the link leads nowhere", path.display()).into());
+        }
         before => before.ok(),
     };
     let target = match &before {
-        Some(_) => fs::canonicalize(path).map_err(&failed)?,
+        Some(_) => {
+            // To replace a file needs a right to its folder only.
+            let may_write = OpenOptions::new().append(true).open(path);
+            may_write
+                .and_then(|_| fs::canonicalize(path))
+                .map_err(&failed)?
+        }
         None => path.into(),
     };
-    let part = target.with_added_extension("part");
-    // What an interrupted one left, or a link of somebody else.
-    let _ = fs::remove_file(&part);
-    let write = || {
-        File::create_new(&part)?.write_all(text.as_bytes())?;
+    let part = target.with_added_extension(format!("{}.part", std::process::id()));
+    let mut file = File::create_new(&part).map_err(&failed)?;
+    let mut write = || {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
         if let Some(before) = &before {
             // Only root may give a file away.
             let _ = chown(&part, Some(before.uid()), Some(before.gid()));
@@ -135,7 +154,12 @@ fn save(path: &Path, text: &str) -> Result<()> {
         }
         fs::rename(&part, &target)
     };
-    write().map_err(&failed)
+    let written = write().map_err(&failed);
+    if written.is_err() {
+        // Nothing is left to say if this fails, too.
+        let _ = fs::remove_file(&part);
+    }
+    written
 }
 
 /// The file of a capture. It is opened with the caller's rights, because a switch that is locked
