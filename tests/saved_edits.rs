@@ -68,6 +68,9 @@ fn what_was_saved_gives_the_same_switch_again() {
     told(&lab, &["set-fail-mode", "standalone"]);
     assert!(lab.pings(2, 3));
     let ports = told(&lab, &["ports"]);
+    // It began without ports, so its datapath id is not the address of one.
+    let shows_id = |lab: &Lab| printed(&lab.dpctl(&["features"])).contains("0000000000000001");
+    assert!(shows_id(&lab));
     told(&lab, &["save-config", file]);
     let text = std::fs::read_to_string(file).unwrap();
     assert!(
@@ -96,6 +99,7 @@ fn what_was_saved_gives_the_same_switch_again() {
     lab.switch = Process::start(again.stderr(Stdio::null()));
     until("it runs again", || ctl(&lab.name, &["ports"]).0);
     assert!(is_same(&told(&lab, &["ports"])));
+    assert!(shows_id(&lab));
     let said = printed(&lab.dpctl(&["dump-ports-desc"]));
     assert!(said.contains("10 Mbps now"), "{said}");
     until("its ports are up", || lab.pings(2, 3));

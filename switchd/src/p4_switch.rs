@@ -231,7 +231,7 @@ impl P4Process {
             "list" => Ok(control::list()),
             "switches" => Ok(format!("{}\n", self.config.name)),
             "log" => log::set(&argument).map(|()| String::new()),
-            "config" | "save-config" => self.source.running(),
+            "config" | "save-config" => self.source.running(Vec::new()),
             "reload" => {
                 self.begin_reload(Some(reply));
                 return false;

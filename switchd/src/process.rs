@@ -257,7 +257,7 @@ impl Process {
             }
             "log" => log::set(&argument).map(|()| String::new()),
             "reload" => return self.begin_reload(Some(reply)),
-            "config" | "save-config" => self.source.running(),
+            "config" | "save-config" => self.configuration().await,
             "shutdown" => Ok(String::new()),
             "trace-next" => {
                 let queue = self.switches[at].queue.clone();
@@ -287,6 +287,18 @@ impl Process {
             sleep(SHUTDOWN_ANSWER_DELAY).await;
             self.switches.remove(at).close().wait().await;
         }
+    }
+
+    /// The configuration as it is now, also with datapath ids that the ports would not give again.
+    async fn configuration(&self) -> Answer {
+        let mut kept = Vec::new();
+        for switch in &self.switches {
+            let id = switch.queue.ask(Operation::KeptDatapathId).await?;
+            if !id.is_empty() {
+                kept.push((switch.name.as_str(), id));
+            }
+        }
+        self.source.running(kept)
     }
 
     /// Explains an error that a locked-down process gets for lack of rights.

@@ -260,10 +260,7 @@ impl ConfigSource {
         edit: impl FnOnce(&mut Options) -> Result<()>,
     ) -> Result<(Self, Config, String)> {
         let mut merged = self.merged.clone();
-        let mut names = merged.iter().map(|options| options.name.as_deref());
-        let named = names.position(|name| name == Some(switch));
-        let unnamed = merged.iter().position(|options| options.name.is_none());
-        let at = named.or(unnamed).ok_or("it is not configured any more")?;
+        let at = place(&merged, switch).ok_or("it is not configured any more")?;
         edit(&mut merged[at])?;
         let effects = check_change(&self.merged[at], &merged[at])?;
         let config = merged[at].clone().check()?;
@@ -278,11 +275,17 @@ impl ConfigSource {
     }
 
     /// The options as they are now, as a file that would give them again; comments of the file that
-    /// they came from stay.
+    /// they came from stay. `kept` has switches with datapath ids that they have and no key gives.
     ///
     /// Errors: the switches are not those of the file any more.
-    pub fn running(&self) -> Result<String> {
-        config::written(&self.text, &self.merged)
+    pub fn running(&self, kept: Vec<(&str, String)>) -> Result<String> {
+        let mut merged = self.merged.clone();
+        for (switch, id) in kept {
+            if let Some(at) = place(&merged, switch) {
+                merged[at].dpid = Some(id);
+            }
+        }
+        config::written(&self.text, &merged)
     }
 
     /// The previous options of a switch of `new`. If both files have only one switch, it is the
@@ -305,6 +308,13 @@ impl ConfigSource {
             Some(_) | None => error,
         }
     }
+}
+
+/// The place of a switch's options: those with its name, or those without a name.
+fn place(all: &[Options], switch: &str) -> Option<usize> {
+    let mut names = all.iter().map(|options| options.name.as_deref());
+    let named = names.position(|name| name == Some(switch));
+    named.or_else(|| all.iter().position(|options| options.name.is_none()))
 }
 
 /// What a change of the keys that differ does, a line each. Errors: one of them needs a restart.

@@ -97,35 +97,55 @@ fn set(section: &mut dyn TableLike, key: &str, value: &Value) {
 }
 
 /// A list with other items, where those that stay keep the comments above and beside them. A
-/// comment beside an item is before the next one, in the same line.
+/// comment beside an item is before the next one, in the same line. A new item has a line of its
+/// own if the last one has.
 fn edited(list: &Array, wanted: &Array) -> Array {
-    let before = list.iter().map(|item| item.decor().prefix());
-    let gaps: Vec<&str> = before
-        .chain([Some(list.trailing())])
-        .map(|gap| gap.and_then(RawString::as_str).unwrap_or_default())
-        .collect();
-    let mut beside = line(gaps[0]).0;
-    let usual = match line(gaps[gaps.len().saturating_sub(2)]).1 {
+    let gaps = gaps(list);
+    let mut beside = line(&gaps[0]).0;
+    let usual = match blank(&gaps[gaps.len().saturating_sub(2)]) {
         "" => " ",
-        above_last => above_last,
+        before_last => before_last,
     };
     let mut new = Array::new();
     for item in wanted {
         let mut items = list.iter();
         let at = items.position(|old| old.as_str() == item.as_str());
         let above = match at {
-            Some(at) => line(gaps[at]).1,
-            None if new.is_empty() && list.is_empty() => "",
+            Some(at) => line(&gaps[at]).1,
+            None if new.is_empty() => blank(&gaps[0]),
             None => usual,
         };
         let item = at.and_then(|at| list.get(at)).unwrap_or(item).clone();
         new.push_formatted(item.decorated(format!("{beside}{above}"), ""));
-        beside = at.map_or("", |at| line(gaps[at + 1]).0);
+        beside = at.map_or("", |at| line(&gaps[at + 1]).0);
     }
-    let end = line(gaps[list.len()]).1;
+    let end = line(&gaps[list.len()]).1;
     new.set_trailing(format!("{beside}{end}"));
     new.set_trailing_comma(list.trailing_comma());
     new
+}
+
+/// What is before each item of a list, and after the last one, without commas.
+fn gaps(list: &Array) -> Vec<String> {
+    let mut gaps = vec![String::new()];
+    let text = |part: Option<&RawString>| {
+        part.and_then(RawString::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    for item in list {
+        let last = gaps.len() - 1;
+        gaps[last] += &text(item.decor().prefix());
+        gaps.push(text(item.decor().suffix()));
+    }
+    let last = gaps.len() - 1;
+    gaps[last] += &text(Some(list.trailing()));
+    gaps
+}
+
+/// The blanks at the end of a gap, from its last line on.
+fn blank(gap: &str) -> &str {
+    &gap[gap.rfind('\n').unwrap_or_default()..]
 }
 
 /// The parts of a gap between items: to the end of the line, and the rest; all is the rest in one
@@ -183,6 +203,22 @@ mod tests {
         );
         let none = again("", &running);
         assert!(none.contains("port = ["), "{none}");
+    }
+
+    #[test]
+    fn a_list_without_a_last_comma_keeps_its_comments_and_repeats_none() {
+        let file = "port = [ # all\n  'veth1', # to h1\n  # the lab's\n  'veth2' # to h2\n]\n";
+        let mut running = options(file);
+        running[0].ports.push("7=tap:x".into());
+        let wanted = file.replace("'veth2' # to h2\n", "'veth2', # to h2\n  \"7=tap:x\"\n");
+        assert_eq!(again(file, &running), wanted);
+        running[0].ports.remove(1);
+        let wanted = wanted.replace("  # the lab's\n  'veth2', # to h2\n", "");
+        assert_eq!(again(file, &running), wanted);
+        let file = "ring = ['1=64'] # few\n";
+        let mut running = options(file);
+        running[0].rings = vec!["1=128".into(), "2=8".into()];
+        assert_eq!(again(file, &running), "ring = [\"1=128\", \"2=8\"] # few\n");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use super::live_switch::LiveSwitch;
 use super::paths;
 use crate::config::{Config, PortSpec};
 use crate::error::Result;
+use crate::run::datapath_id;
 
 /// The answer to a command: text for the operator, or a sentence that says why it failed.
 pub type Answer = Result<String>;
@@ -52,6 +53,9 @@ pub enum Operation {
     ChangePaths(String, String),
     /// Report the memory in use.
     Memory,
+    /// Tell the datapath id, as the configuration would have it, if a start now would give another
+    /// one.
+    KeptDatapathId,
     /// Report what the kernel forwards.
     Accelerator(String),
     /// List the exports: `[--json]`.
@@ -93,6 +97,7 @@ impl Operation {
             | Self::Queues(_)
             | Self::Addresses(_)
             | Self::Memory
+            | Self::KeptDatapathId
             | Self::Accelerator(_)
             | Self::Exports(_)
             | Self::Workers(_)
@@ -159,6 +164,10 @@ impl DataPlane {
             }
             Operation::Workers(options) => self.live.workers().describe(&options),
             Operation::Memory => Ok(describe_memory(self.live.pool())),
+            Operation::KeptDatapathId => {
+                let kept = self.kept_datapath_id();
+                Ok(kept.map_or_else(String::new, |id| format!("{id:#x}")))
+            }
             Operation::Trace(packet) => self.live.trace_packet(&packet),
             Operation::Capture(words, file) => {
                 self.copy_frames(&words, NewTarget::File(Some(file)))
@@ -182,6 +191,15 @@ impl DataPlane {
         self.live.accelerator().follow_copiers();
         // The requester may be gone.
         let _ = command.reply.send(answer);
+    }
+
+    /// The datapath id, if a start with the ports that there are now would give another one.
+    fn kept_datapath_id(&self) -> Option<u64> {
+        let id = self.live.switch().identity().datapath_id;
+        let open = &self.live.io().ports;
+        let specs = self.config.ports.iter();
+        let mut macs = specs.filter_map(|spec| open.get(spec.number)?.mac());
+        (datapath_id(&self.config, macs.next()) != id).then_some(id)
     }
 
     /// Starts a capture or mirror: `PORT FILE-OR-PORT [FLOW]`.

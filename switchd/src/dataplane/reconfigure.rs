@@ -55,6 +55,7 @@ impl DataPlane {
             return Err("another switch refused its part of the change".into());
         }
         let mut effects = self.note_fail_modes(fail_modes);
+        let id = self.live.switch().identity().datapath_id;
         let now = self.live.now();
         self.live.give(
             now,
@@ -80,7 +81,7 @@ impl DataPlane {
             .copiers
             .retain(|copier| !gone.contains(&&*copier.name));
         self.live.io_mut().ports.copiers.extend(copiers);
-        if old.datapath_id != self.config.datapath_id {
+        if self.live.switch().identity().datapath_id != id {
             self.live
                 .close_connections(|_| true, "the datapath id changed");
         }
