@@ -264,6 +264,8 @@ pub struct FrameCopier {
     pub to: CopyTarget,
     /// The file or port, as it was named.
     pub name: String,
+    /// The words that asked for it: `PORT FILE-OR-PORT [FLOW]`.
+    pub words: String,
     counts: CopyCounts,
 }
 
@@ -285,6 +287,7 @@ impl FrameCopier {
             unread: Layout::seeking(catalogue.additions()),
             to,
             name: name.into(),
+            words: String::new(),
             counts: CopyCounts::default(),
         })
     }

@@ -50,7 +50,7 @@ pub use file::{
 };
 pub use options::Options;
 pub use p4::P4Program;
-pub use ports::{ConfiguredQueue, PortKind, PortSpec, ports, with_kept_numbers};
+pub use ports::{ConfiguredQueue, PortKind, PortSpec, port_of, ports, with_kept_numbers};
 pub use state::StateOptions;
 pub use tables::{address, station};
 pub use written::written;

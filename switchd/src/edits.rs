@@ -92,8 +92,16 @@ fn del_port(options: &mut Options, word: &str) -> Result<()> {
         .retain(|_| numbers.next() != Some(gone.number));
     options.ports = config::with_kept_numbers(options, &before)?;
     for list in OF_PORTS {
-        list(options).retain(|text| !is_of(text, &gone));
+        list(options).retain(|text| !is_of(text, &gone, &ports));
     }
+    let names_it = |word: &str| config::port_of(&ports, word) == Some(&gone);
+    let is_copied = |words: &String| words.split(' ').next().is_some_and(names_it);
+    options
+        .captures
+        .retain(|words| config::is_of_messages(words) || !is_copied(words));
+    options
+        .mirrors
+        .retain(|words| !words.split(' ').take(2).any(names_it));
     Ok(())
 }
 
@@ -101,6 +109,7 @@ fn del_port(options: &mut Options, word: &str) -> Result<()> {
 fn set_port(options: &mut Options, words: &str) -> Result<()> {
     let (word, settings) = words.split_once(' ').unwrap_or((words, ""));
     let port = port(options, word)?;
+    let ports = config::ports(options)?;
     if settings.trim().is_empty() {
         return Err(format!("set-port {word} needs NAME=VALUE: {}", setting_names()).into());
     }
@@ -114,7 +123,7 @@ fn set_port(options: &mut Options, words: &str) -> Result<()> {
             let names = setting_names();
             return Err(format!("'{setting}' is none of {names}").into());
         };
-        list(options).retain(|text| !is_of(text, &port));
+        list(options).retain(|text| !is_of(text, &port, &ports));
         if value != "default" {
             list(options).push(format!("{}={value}", port.number));
         }
@@ -226,12 +235,68 @@ fn replace(options: &mut Options, table: Table) -> Result<()> {
 /// The port that a word names. Errors: there is none.
 fn port(options: &Options, word: &str) -> Result<PortSpec> {
     let ports = config::ports(options)?;
-    let found = ports.into_iter().find(|port| port.is_named(word));
+    let found = config::port_of(&ports, word).cloned();
     found.ok_or_else(|| format!("there is no port {word} ('ports' lists them)").into())
 }
 
-/// Returns true if a setting is of this port: it begins with the port's number or name.
-fn is_of(setting: &str, port: &PortSpec) -> bool {
-    let end = setting.find(['=', ':']);
-    end.is_some_and(|end| port.is_named(&setting[..end]))
+/// Returns true if a setting is of this one of `ports`: it begins with the port's number or name,
+/// which may have a kind before it, as tap:lan0.
+fn is_of(setting: &str, port: &PortSpec, ports: &[PortSpec]) -> bool {
+    let mut ends = setting.match_indices(['=', ':']);
+    let named = ends.find_map(|(end, _)| config::port_of(ports, &setting[..end]));
+    named == Some(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Options with these ports and rates, edited.
+    fn edited(ports: &[&str], rates: &[&str], edit: Edit, words: &str) -> Result<Options> {
+        let list = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect();
+        let mut options = Options {
+            ports: list(ports),
+            port_rates: list(rates),
+            ..Options::default()
+        };
+        edit(&mut options, words)?;
+        Ok(options)
+    }
+
+    #[test]
+    fn a_number_names_a_port_before_an_interface_that_is_called_so() {
+        let options = edited(&["7", "7=veth1"], &["7=1M"], del_port, "7").expect("it is there");
+        assert_eq!(
+            (&options.ports[..], options.port_rates.len()),
+            (&["7".to_string()][..], 0)
+        );
+        let options = edited(&["7", "2=veth1"], &[], del_port, "7").expect("it is there");
+        assert_eq!(options.ports, ["2=veth1"]);
+        let options = edited(&["local=veth1"], &["local=1M"], set_port, "local rate=2M");
+        assert_eq!(options.expect("it is there").port_rates, ["LOCAL=2M"]);
+    }
+
+    #[test]
+    fn a_port_takes_its_captures_and_mirrors_along() {
+        let list = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect();
+        let mut options = Options {
+            ports: list(&["a", "b", "c"]),
+            captures: list(&["1 /x tcp", "b /y", "openflow /z"]),
+            mirrors: list(&["a c", "2 3", "3 b"]),
+            ..Options::default()
+        };
+        del_port(&mut options, "b").expect("it is there");
+        assert_eq!(options.captures, ["1 /x tcp", "openflow /z"]);
+        assert_eq!(options.mirrors, ["a c"]);
+    }
+
+    #[test]
+    fn a_setting_that_names_the_kind_of_a_port_is_its_own() {
+        let tap = ["tap:a", "veth1"];
+        let rates = ["tap:a=1M", "veth1=1M"];
+        let options = edited(&tap, &rates, set_port, "a rate=default").expect("it is there");
+        assert_eq!(options.port_rates, ["veth1=1M"]);
+        let options = edited(&tap, &rates, del_port, "1").expect("it is there");
+        assert_eq!(options.port_rates, ["veth1=1M"]);
+    }
 }

@@ -188,6 +188,14 @@ fn no_number(option: &str) -> Error {
     format!("{option}: a port number is 1 to {} or local", PortNo::MAX.0).into()
 }
 
+/// The port that a word names: by its number, or else by its name, so that an interface whose name
+/// is a number hides no port.
+pub fn port_of<'p>(ports: &'p [PortSpec], word: &str) -> Option<&'p PortSpec> {
+    let number = port_number("", word).ok();
+    let numbered = ports.iter().find(|port| Some(port.number) == number);
+    numbered.or_else(|| ports.iter().find(|port| port.is_named(word)))
+}
+
 /// The port that a word names. Errors: there is none.
 fn port_named<'a>(option: &str, word: &str, ports: &'a mut [PortSpec]) -> Result<&'a mut PortSpec> {
     let number = number_of(option, word, ports)?;
@@ -210,8 +218,7 @@ pub(super) fn existing(option: &str, number: PortNo, ports: &[PortSpec]) -> Resu
 ///
 /// Errors: it is neither.
 pub(super) fn number_of(option: &str, word: &str, ports: &[PortSpec]) -> Result<PortNo> {
-    let named = ports.iter().find(|port| port.is_named(word));
-    named.map_or_else(
+    port_of(ports, word).map_or_else(
         || {
             let number = port_number(&format!("{option}: there is no port '{word}'"), word);
             number.map_err(|error| error.map(|text| format!("{text}, or the name of a port")))
@@ -224,7 +231,7 @@ pub(super) fn number_of(option: &str, word: &str, ports: &[PortSpec]) -> Result<
 pub(super) fn numbered(settings: &[String], ports: &[PortSpec]) -> Vec<String> {
     let numbered = settings.iter().map(|text| {
         let (word, rest) = text.split_once('=')?;
-        let port = ports.iter().find(|port| port.is_named(word))?;
+        let port = port_of(ports, word)?;
         Some(format!("{}={rest}", port.number))
     });
     numbered

@@ -9,7 +9,7 @@ use super::io::DataPlaneIo;
 use super::live_switch::LiveSwitch;
 use super::port_set::PortSet;
 use crate::capture::{self, CaptureWriter, CopyTarget, FrameCopier, MAX_COPIERS};
-use crate::config::{Config, ConfiguredCopier, PortSpec};
+use crate::config::{Config, ConfiguredCopier, PortSpec, port_of};
 use crate::error::{Result, context};
 
 /// The kind of target that the word after the port names.
@@ -54,11 +54,11 @@ pub(super) fn new(
 impl Copied<'_> {
     /// A capture or mirror: `PORT FILE-OR-PORT [FLOW]`. Errors: what is wrong with it.
     pub fn copier(&self, words: &str, target: NewTarget) -> Result<FrameCopier> {
-        let mut words = words.splitn(3, ' ');
-        let (Some(watched), Some(name)) = (words.next(), words.next()) else {
+        let mut parts = words.splitn(3, ' ');
+        let (Some(watched), Some(name)) = (parts.next(), parts.next()) else {
             return Err("PORT and FILE are required, or PORT and TO".into());
         };
-        let flow = words.next().unwrap_or_default();
+        let flow = parts.next().unwrap_or_default();
         let port = port_named(self.ports, watched)?;
         if self.open.copiers.len() >= MAX_COPIERS {
             return Err(format!("there are {MAX_COPIERS} captures and mirrors already").into());
@@ -66,6 +66,7 @@ impl Copied<'_> {
         // A wrong flow is reported before the file is created.
         let target_port = CopyTarget::Port(port);
         let mut copier = FrameCopier::new(port, flow, self.catalogue, name, target_port)?;
+        copier.words = words.into();
         let copied = self.open.get(port);
         if copied.is_some_and(|copied| copied.is_without_ethernet()) {
             copier.leave_ethernet();
@@ -156,7 +157,7 @@ pub(super) fn list(io: &DataPlaneIo) -> String {
 
 /// The number of the port that a word names. Errors: there is none.
 fn port_named(ports: &[PortSpec], word: &str) -> Result<PortNo> {
-    let found = ports.iter().find(|spec| spec.is_named(word));
+    let found = port_of(ports, word);
     found.map_or_else(|| no_port(word), |spec| Ok(spec.number))
 }
 

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 use super::command::Answer;
 use super::trial_switch::{TrialSwitch, is_named};
 use super::{DataPlane, copiers};
-use crate::config::{Config, ConfiguredQueue, PortSpec};
+use crate::config::{Config, ConfiguredCopier, ConfiguredQueue, PortSpec};
 use crate::error::Result;
 use crate::port::OpenPort;
 
@@ -73,13 +73,13 @@ impl DataPlane {
         let after = &self.config.copiers;
         let gone: Vec<_> = before
             .filter(|copier| !after.contains(copier))
-            .filter_map(|copier| copier.words().split(' ').nth(1))
+            .map(ConfiguredCopier::words)
             .collect();
         self.live
             .io_mut()
             .ports
             .copiers
-            .retain(|copier| !gone.contains(&&*copier.name));
+            .retain(|copier| !gone.contains(&&*copier.words));
         self.live.io_mut().ports.copiers.extend(copiers);
         if self.live.switch().identity().datapath_id != id {
             self.live
