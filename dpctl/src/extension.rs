@@ -12,7 +12,7 @@ use crate::ofctl::file::each_line;
 use crate::verb::{Command, Made, Make, Requests, TextStyle, Verb, ask};
 
 /// Arguments whose value is bytes in hexadecimal: a string in JSON, even if all digits are decimal.
-const BYTES: &[&str] = &["data", "key", "packet"];
+const BYTES: &[&str] = &["code", "data", "key", "packet"];
 
 /// The rows of the extensions that are compiled in.
 pub(crate) static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(bofuss_ext::catalogue);

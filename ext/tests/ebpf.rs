@@ -180,7 +180,7 @@ fn a_trace_says_what_the_program_did_and_changes_no_map() {
     let count = |bench: &mut Bench| bench.ask("map_entries", "program=p,map=n");
     bench.send(bench.frame());
     let before = count(&mut bench);
-    assert!(before.contains("value=0100000000000000"), "{before}");
+    assert!(before.contains("data=0100000000000000"), "{before}");
     let mut steps = Steps::default();
     let packet = Packet::new(bench.frame(), PortNo(1));
     bench.datapath.control(Time(0), &mut steps).trace(packet);
@@ -191,7 +191,7 @@ fn a_trace_says_what_the_program_did_and_changes_no_map() {
     );
     assert_eq!(count(&mut bench), before);
     bench.send(bench.frame());
-    assert!(count(&mut bench).contains("value=0200000000000000"));
+    assert!(count(&mut bench).contains("data=0200000000000000"));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_program_is_run_for_each_packet_of_a_path_that_is_remembered() {
     }
     assert!(bench.datapath.lane().engine.stats().hits >= 8);
     let count = bench.ask("map_entries", "program=p,map=n");
-    assert!(count.contains("value=0a00000000000000"), "{count}");
+    assert!(count.contains("data=0a00000000000000"), "{count}");
     let hooks = bench.datapath.hooks();
     let mut metrics = Vec::new();
     let listed = |hook: &usize| hooks.metrics(Time(0), *hook, 0, &mut metrics).is_some();

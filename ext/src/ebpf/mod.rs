@@ -39,7 +39,7 @@ pub static VALUES: [ExtRow; 6] = [
     ExtRow::typed::<MapMod>(ExtKind::Message, EXPERIMENTER, 2, "map_mod")
         .that_changes()
         .with_usage(
-            "set|delete,program=NAME,map=NAME,key=HEX[,value=HEX]",
+            "set|delete,program=NAME,map=NAME,key=HEX[,data=HEX]",
             "changes a map of an eBPF program",
         ),
     ExtRow::typed::<Notification>(ExtKind::Message, EXPERIMENTER, 3, "program_notification"),

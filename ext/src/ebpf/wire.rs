@@ -313,7 +313,7 @@ impl TextForm for MapMod {
         let Some(value) = &self.value else {
             return Ok(());
         };
-        f.write_str(",value=")?;
+        f.write_str(",data=")?;
         value.text(f)
     }
 }
@@ -330,7 +330,7 @@ impl TypedBody for MapMod {
         let (program, map) = (name(&mut args, "program")?, name(&mut args, "map")?);
         let mut bytes = |key| parse_bytes(args.take(key).unwrap_or_default()).map(Bytes);
         let key = bytes("key")?;
-        let value = if deletes { None } else { Some(bytes("value")?) };
+        let value = if deletes { None } else { Some(bytes("data")?) };
         args.finish()?;
         Ok(Self {
             program,
