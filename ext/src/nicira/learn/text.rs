@@ -147,7 +147,8 @@ impl TypedBody for Learn {
                 "cookie" => this.cookie = property(key, value)?,
                 "send_flow_rem" if value.is_empty() => this.send_flow_rem = true,
                 key if ELSEWHERE.contains(&key) => {
-                    return Err(format!("'{key}' is one of Nicira's extensions that is not here").into());
+                    let what = "one of Nicira's extensions that is not here";
+                    return Err(format!("'{key}' is {what}").into());
                 }
                 _ => {
                     let part = Part::parse(item, &fields, catalogue)?;
@@ -162,7 +163,7 @@ impl TypedBody for Learn {
             return Err("it learns in one table, 0 to 254".into());
         }
         this.parts = parts.into();
-        this.check().map_err(|error| wrong(error))?;
+        this.check().map_err(wrong)?;
         Ok(this)
     }
 }
