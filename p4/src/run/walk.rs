@@ -278,7 +278,6 @@ impl<'a, S: Sink> Walk<'a, S> {
     }
 
     fn ingress(&mut self) {
-        let length = self.packet.length;
         self.parse();
         self.trace(0, |_| "ingress".into());
         self.control(self.program.ingress);
@@ -286,12 +285,12 @@ impl<'a, S: Sink> Walk<'a, S> {
             return self.drop_packet(reason);
         }
         self.packet.exit = false;
-        self.ingress_clone(length);
+        self.ingress_clone();
         self.send_digest();
         if let Some(list) = self.packet.resubmit {
             self.trace(0, |_| "resubmit".into());
             let frame = self.packet.frame.clone();
-            return self.again(list, Instance::Resubmitted, frame, length);
+            return self.again(list, Instance::Resubmitted, frame);
         }
         let standard = &self.program.standard;
         let group = self.packet.phv.get_some(self.program, standard.mcast_grp) as u32;
@@ -322,8 +321,8 @@ impl<'a, S: Sink> Walk<'a, S> {
         self.enqueue(Work::Egress(port as u32, packet));
     }
 
-    /// Clones the packet as it arrived, if ingress asked for it. `length` is that at the time.
-    fn ingress_clone(&mut self, length: usize) {
+    /// Clones the packet as it arrived, if ingress asked for it.
+    fn ingress_clone(&mut self) {
         let Some((session, list)) = self.packet.clone.take() else {
             return;
         };
@@ -336,8 +335,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         let mut phv = Phv::new(self.program);
         let port_field = self.program.standard.ingress_port;
         phv.set_some(self.program, port_field, port.into());
-        let mut clone = Packet::new(phv, self.packet.frame.clone(), port, passes);
-        clone.length = length;
+        let clone = Packet::new(phv, self.packet.frame.clone(), port, passes);
         let original = core::mem::replace(&mut self.packet, clone);
         self.parse();
         let mut clone = core::mem::replace(&mut self.packet, original);
@@ -380,17 +378,17 @@ impl<'a, S: Sink> Walk<'a, S> {
     }
 
     /// The packet begins again with `frame`.
-    fn again(&mut self, list: usize, instance: Instance, frame: Frame<'a>, length: usize) {
+    fn again(&mut self, list: usize, instance: Instance, frame: Frame<'a>) {
         let passes = self.packet.passes + 1;
         if passes > MAX_PASSES {
             return self.drop_packet(DropReason::TooManyPasses);
         }
         let mut packet = Packet::new(Phv::new(self.program), frame, self.packet.port, passes);
-        packet.length = length;
         self.packet
             .keep_fields(self.program, &mut packet.phv, Some(list), instance);
         let field = self.program.standard.packet_length;
-        packet.phv.set_some(self.program, field, length as u64);
+        let length = packet.length as u64;
+        packet.phv.set_some(self.program, field, length);
         self.enqueue(Work::Ingress(packet));
     }
 
@@ -447,13 +445,8 @@ impl<'a, S: Sink> Walk<'a, S> {
         }
         if let Some(list) = self.packet.recirculate {
             self.trace(0, |_| "recirculate".into());
-            let length = frame.len();
-            return self.again(
-                list,
-                Instance::Recirculated,
-                Frame::Made(frame.into()),
-                length,
-            );
+            let frame = Frame::Made(frame.into());
+            return self.again(list, Instance::Recirculated, frame);
         }
         let priority = self.packet.phv.get_some(self.program, standard.priority) as u8;
         self.trace(0, |_| format!("{} bytes leave at port {port}", frame.len()));

@@ -121,6 +121,9 @@ impl Maker<'_> {
         if self.random.one_of(2) {
             body.push(step(ops[1], json!([number(1 + self.random.below(2))])));
         }
+        if self.random.one_of(3) {
+            body.push(step("truncate", json!([number(self.random.below(90))])));
+        }
         let end = number(body.len() + 1);
         body.insert(0, step("_jump_if_zero", json!([few, end])));
         json!({"name": name, "id": id, "runtime_data": [], "primitives": body})

@@ -59,13 +59,18 @@ pub struct Interpreter<'a> {
     pub in_unions: Cell<usize>,
 }
 
-/// The fields of a type of header. One of variable width has as many bits as the header may have.
+/// The fields of a type of header. One of variable width has as many bits as the others leave it.
 fn fields_of(kind: &Value) -> Vec<Field> {
     let number = |value: &Value| value.as_u64().expect("a number") as u32;
     let rows = list(&kind["fields"]).iter();
+    let fixed: u32 = rows
+        .clone()
+        .filter(|row| row[0] != VARIABLE)
+        .map(|row| number(&row[1]))
+        .sum();
     rows.map(|row| {
         let width = if row[0] == VARIABLE {
-            8 * number(&kind["max_length"])
+            8 * number(&kind["max_length"]) - fixed
         } else {
             number(&row[1])
         };

@@ -6,9 +6,15 @@ use serde_json::{Value, json};
 use super::expressions::{operation, power};
 use super::programs::{Maker, NewValue, VARIABLE_KIND, VARIABLES, field};
 use super::random::Random;
-use super::unions::{MEMBERS, UNION_STACKS};
+use super::unions::{self, MEMBERS, UNION_STACKS};
 
 const STATES: usize = 6;
+/// Standard metadata that parsers read, with its widths.
+const STANDARD: [(&str, u32); 3] = [
+    ("ingress_port", 9),
+    ("packet_length", 32),
+    ("instance_type", 32),
+];
 
 /// The key of a parser that has these parts with their widths, each in whole bytes.
 pub fn key_of(parts: &[(BigInt, u32)]) -> BigInt {
@@ -92,7 +98,7 @@ impl Maker<'_> {
     /// Takes a header, or the next element of a stack.
     fn extract(&mut self, repeats: bool) -> Value {
         if repeats {
-            let what = match self.random.below(3) {
+            let what = match self.random.below(2) {
                 0 => {
                     let member = self.random.pick(&MEMBERS);
                     let stack = self.random.pick(&UNION_STACKS);
@@ -113,7 +119,7 @@ impl Maker<'_> {
             return json!({"op": "extract", "parameters": [what]});
         }
         // Mostly whole bytes, and not too many.
-        let mask = self.random.pick(&["0x8", "0x18", "0x38", "0x78", "0x5"]);
+        let mask = self.random.pick(&["0x8", "0x18", "0x38", "0x58", "0x5"]);
         let mask = json!({"type": "hexstr", "value": mask});
         let (header, field_name, _) = self.a_field();
         let value = if self.random.one_of(2) {
@@ -175,8 +181,8 @@ impl Maker<'_> {
     fn parser_set(&mut self) -> Value {
         let (header, name, _) = self.a_field();
         let value = match self.random.below(6) {
-            5 => self.union_truth(),
-            2 => field("standard_metadata", "ingress_port"),
+            5 => unions::truth(self.random),
+            2 => field("standard_metadata", self.random.pick(&STANDARD).0),
             0 => json!({"type": "lookahead", "value": [self.random.below(9),
                 1 + self.random.below(70)]}),
             1 => json!({"type": "stack_field", "value": ["s", self.kinds[0][0].0]}),
@@ -190,15 +196,18 @@ impl Maker<'_> {
 
     /// A part of what is selected on, and its width.
     fn select_key(&mut self) -> (Value, u32) {
-        match self.random.below(8) {
-            7 => {
+        match self.random.below(9) {
+            7 | 8 => {
                 let stack = self.random.pick(&UNION_STACKS);
                 let kind = self.random.below(MEMBERS.len());
                 let (name, width, _) = &self.kinds[kind][0];
                 let value = json!([stack, MEMBERS[kind], name]);
                 (json!({"type": "union_stack_field", "value": value}), *width)
             }
-            2 => (field("standard_metadata", "ingress_port"), 9),
+            2 => {
+                let (name, width) = self.random.pick(&STANDARD);
+                (field("standard_metadata", name), width)
+            }
             0 => {
                 let (offset, width) = (self.random.below(9), 1 + self.random.below(40));
                 (

@@ -25,7 +25,7 @@ impl Maker<'_> {
         let number = |value: usize| json!({"type": "hexstr", "value": format!("{value:#x}")});
         let step = |op: &str, parameters: Value| json!({"op": op, "parameters": parameters});
         let jump = number(at + 1 + self.random.below(steps - at));
-        match self.random.below(32) {
+        match self.random.below(34) {
             0..=2 => {
                 let port = self.random.pick(&[0, 1, 2, 3, 3, 511]);
                 step("assign", json!([standard("egress_spec"), number(port)]))
@@ -63,11 +63,11 @@ impl Maker<'_> {
                 step(op, json!([stack, number(self.random.below(STACK + 2))]))
             }
             26 | 27 => self.union_primitive(parameters),
-            28 => {
+            28..=30 => {
                 let pair = [0, 1].map(|_| field(self.random.pick(&VARIABLES), VARIABLE));
                 step("assign_VL", json!(pair))
             }
-            29 => {
+            31 => {
                 let name = self.random.pick(&WRITTEN);
                 step("assign", json!([standard(name), self.data(parameters)]))
             }
@@ -115,19 +115,22 @@ impl Maker<'_> {
     fn union_primitive(&mut self, parameters: usize) -> Value {
         let step = |op: &str, parameters: Value| json!({"op": op, "parameters": parameters});
         match self.random.below(6) {
-            0 => step("assign_union", json!([self.union(), self.union()])),
+            0 => step(
+                "assign_union",
+                json!([unions::union(self.random), unions::union(self.random)]),
+            ),
             1 => {
-                let pair = [0, 1].map(|_| self.union_stack());
+                let pair = [0, 1].map(|_| unions::union_stack(self.random));
                 step("assign_union_stack", json!(pair))
             }
             2 => {
                 let count = format!("{:#x}", self.random.below(unions::ELEMENTS + 2));
                 let count = json!({"type": "hexstr", "value": count});
                 let op = self.random.pick(&["push", "pop"]);
-                step(op, json!([self.union_stack(), count]))
+                step(op, json!([unions::union_stack(self.random), count]))
             }
             3 => {
-                let (to, kind) = self.member();
+                let (to, kind) = unions::member(self.random);
                 let like = self.headers.iter().filter(|(_, k)| *k == kind);
                 let like: Vec<&str> = like.map(|(name, _)| &**name).collect();
                 let from = json!({"type": "header", "value": self.random.pick(&like)});
@@ -141,18 +144,24 @@ impl Maker<'_> {
                 let op = self
                     .random
                     .pick(&["add_header", "add_header", "remove_header"]);
-                step(op, json!([self.member().0]))
+                step(op, json!([unions::member(self.random).0]))
             }
             _ => {
-                let value = [self.data(parameters), self.union_truth()];
+                let (member, kind) = unions::member(self.random);
+                let place = self.random.below(self.kinds[kind].len());
+                let to = operation("access_field", member, json!(place));
+                let value = [self.data(parameters), unions::truth(self.random)];
                 let value = &value[self.random.below(2)];
-                step("assign", json!([self.member_field(), value]))
+                step("assign", json!([to, value]))
             }
         }
     }
 
     /// Any header by its name.
     fn header(&mut self) -> Value {
+        if self.random.one_of(6) {
+            return json!({"type": "header", "value": self.random.pick(&VARIABLES)});
+        }
         let count = self.headers.len();
         let index = self.random.below(count + 2 * STACK);
         let name = match index.checked_sub(count) {

@@ -303,7 +303,8 @@ impl Maker<'_> {
 
     /// The leaves of expressions, in an action with so many parameters.
     fn leaf(&self, random: &mut Random, parameters: usize) -> Value {
-        match random.below(12) {
+        match random.below(13) {
+            12 => unions::truth(random),
             0 | 1 => random.number(),
             2 | 3 if parameters > 0 => {
                 json!({"type": "runtime_data", "value": random.below(parameters)})

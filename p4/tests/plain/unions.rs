@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::expressions::{hex, operation};
 use super::interpreter::{Interpreter, Packet, small, text};
-use super::programs::Maker;
+use super::programs::VARIABLES;
+use super::random::Random;
 
 /// The unions, of which the last are elements of stacks.
 pub const UNIONS: [&str; 6] = ["u", "w", "x[0]", "x[1]", "y[0]", "y[1]"];
@@ -43,52 +44,45 @@ pub fn tables(first: usize) -> (Vec<Value>, Vec<Value>) {
     (unions, stacks)
 }
 
-impl Maker<'_> {
-    /// A union, by its name or as an element of a stack, whose index may be one too high.
-    pub fn union(&mut self) -> Value {
-        if self.random.one_of(2) {
-            return json!({"type": "header_union", "value": self.random.pick(&UNIONS)});
+/// A union, by its name or as an element of a stack, whose index may be one too high.
+pub fn union(random: &mut Random) -> Value {
+    if random.one_of(2) {
+        return json!({"type": "header_union", "value": random.pick(&UNIONS)});
+    }
+    let stack = union_stack(random);
+    let index = format!("{:#x}", random.below(ELEMENTS + 1));
+    let index = json!({"type": "hexstr", "value": index});
+    operation("dereference_union_stack", stack, index)
+}
+
+pub fn union_stack(random: &mut Random) -> Value {
+    json!({"type": "header_union_stack", "value": random.pick(&UNION_STACKS)})
+}
+
+/// A member of a union, and its kind.
+pub fn member(random: &mut Random) -> (Value, usize) {
+    let place = random.below(MEMBERS.len());
+    let union = union(random);
+    (operation("access_union_header", union, json!(place)), place)
+}
+
+/// Whether a union or a member of one is valid, or equal to another, or headers with a field of
+/// variable width are equal; as a number.
+pub fn truth(random: &mut Random) -> Value {
+    let named = |name: &str| json!({"type": "header", "value": name});
+    let equals = random.pick(&["==", "!="]);
+    let truth = match random.below(5) {
+        0 => operation("valid_union", Value::Null, union(random)),
+        1 => operation("valid", Value::Null, member(random).0),
+        2 => operation(equals, union(random), union(random)),
+        3 => operation(equals, named(VARIABLES[0]), named(VARIABLES[1])),
+        _ => {
+            let (left, kind) = member(random);
+            let right = format!("{}.{}", random.pick(&UNIONS), MEMBERS[kind]);
+            operation(equals, left, named(&right))
         }
-        let stack = self.union_stack();
-        let index = format!("{:#x}", self.random.below(ELEMENTS + 1));
-        let index = json!({"type": "hexstr", "value": index});
-        operation("dereference_union_stack", stack, index)
-    }
-
-    pub fn union_stack(&mut self) -> Value {
-        json!({"type": "header_union_stack", "value": self.random.pick(&UNION_STACKS)})
-    }
-
-    /// A member of a union, and its kind.
-    pub fn member(&mut self) -> (Value, usize) {
-        let place = self.random.below(MEMBERS.len());
-        let union = self.union();
-        (operation("access_union_header", union, json!(place)), place)
-    }
-
-    /// A field of a member of a union.
-    pub fn member_field(&mut self) -> Value {
-        let (member, kind) = self.member();
-        let place = self.random.below(self.kinds[kind].len());
-        operation("access_field", member, json!(place))
-    }
-
-    /// Whether a union or a member of one is valid, or equal to another, as a number.
-    pub fn union_truth(&mut self) -> Value {
-        let truth = match self.random.below(4) {
-            0 => operation("valid_union", Value::Null, self.union()),
-            1 => operation("valid", Value::Null, self.member().0),
-            2 => operation(self.random.pick(&["==", "!="]), self.union(), self.union()),
-            _ => {
-                let (left, kind) = self.member();
-                let member = MEMBERS[kind];
-                let union = self.random.pick(&UNIONS);
-                let right = json!({"type": "header", "value": format!("{union}.{member}")});
-                operation(self.random.pick(&["==", "!="]), left, right)
-            }
-        };
-        operation("b2d", Value::Null, truth)
-    }
+    };
+    operation("b2d", Value::Null, truth)
 }
 
 impl Interpreter<'_> {

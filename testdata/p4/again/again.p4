@@ -1,4 +1,4 @@
-// Resubmission and recirculation, with the fields that they keep, and their limit.
+// Resubmission and recirculation, with the fields and metadata that they keep, and their limit.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -14,7 +14,12 @@ struct metadata {
 }
 
 parser MyParser(packet_in p, out headers hdr, inout metadata meta, inout standard_metadata_t std) {
-    state start { p.extract(hdr.h); transition accept; }
+    state start {
+        p.extract(hdr.h);
+        // A clone of ingress is parsed again, with the port of the packet.
+        transition select(hdr.h.op, std.ingress_port) { (7, 3): third; default: accept; }
+    }
+    state third { hdr.h.n = 0x33; transition accept; }
 }
 
 control MyVerify(inout headers hdr, inout metadata meta) {
@@ -38,6 +43,21 @@ control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadat
         if (hdr.h.op == 2 && std.instance_type == 4) { hdr.h.v = meta.kept + meta.lost; }
         if (hdr.h.op == 3) { resubmit_preserving_field_list(1); }
         if (hdr.h.op == 5 && std.instance_type == 4) { hdr.h.v = (bit<16>)std.packet_length; }
+        // Standard metadata is 0 in a packet that begins again, but for its type and length.
+        if (hdr.h.op == 6) {
+            if (std.instance_type == 0) {
+                resubmit_preserving_field_list(1);
+            } else {
+                hdr.h.n = (bit<8>)std.ingress_port;
+                hdr.h.v = (bit<16>)std.packet_length;
+            }
+        }
+        if (hdr.h.op == 7) {
+            std.ingress_port = 5;
+            clone_preserving_field_list(CloneType.I2E, 7, 1);
+            mark_to_drop(std);
+        }
+        if (hdr.h.op == 8) { std.deq_timedelta = 0x11; std.deq_qdepth = 0x22; std.enq_qdepth = 0x44; }
     }
 }
 
@@ -54,6 +74,9 @@ control MyEgress(inout headers hdr, inout metadata meta, inout standard_metadata
             hdr.h.n = 0x77;
             truncate(5);
             recirculate_preserving_field_list(1);
+        }
+        if (hdr.h.op == 8) {
+            hdr.h.v = (bit<16>)(std.deq_timedelta + (bit<32>)(std.deq_qdepth + std.enq_qdepth));
         }
     }
 }
