@@ -1,5 +1,6 @@
 //! Reads entries, multicast groups and clone sessions from a file in the form of the P4 tutorials.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,7 +12,7 @@ use crate::json::{self, Node, Result};
 use crate::program::{KeyPart, Match, MatchKind, Named};
 use crate::replication::{Replica, Session};
 use crate::switch::Switch;
-use crate::table::{Does, Entry};
+use crate::table::{Does, Entry, Handle};
 
 /// The keys of a runtime file. The first three name what is given by other means here.
 const FILE_KEYS: &[&str] = &[
@@ -35,24 +36,51 @@ const GROUP_KEYS: &[&str] = &["multicast_group_id", "replicas"];
 const SESSION_KEYS: &[&str] = &["clone_session_id", "packet_length_bytes", "replicas"];
 const REPLICA_KEYS: &[&str] = &["egress_port", "instance"];
 
+/// What was there before a change, for a file that turns out to be wrong.
+enum Before {
+    NoEntry(usize, Handle),
+    Default(usize, Option<Does>),
+    Group(u32, Option<Vec<Replica>>),
+    Session(u32, Option<Session>),
+}
+
+/// Lets a number have what it had before.
+fn put_back<T>(rows: &mut BTreeMap<u32, T>, id: u32, was: Option<T>) {
+    match was {
+        Some(was) => drop(rows.insert(id, was)),
+        None => drop(rows.remove(&id)),
+    }
+}
+
 impl Switch {
     /// Adds what a runtime file of the P4 tutorials has: `table_entries`,
     /// `multicast_group_entries` and `clone_session_entries`. Names are those of P4Info, which the
     /// compiled program has, too.
     ///
-    /// Errors: the first thing that is wrong, with its place; what is before it has been added.
+    /// Errors: the first thing that is wrong, with its place; then nothing changes.
     pub fn load_entries(&mut self, bytes: &[u8]) -> Result<()> {
         let document = json::parse(bytes)?;
-        let root = Node::root(&document);
+        let mut before = Vec::new();
+        let loaded = self.load_all(&Node::root(&document), &mut before);
+        if loaded.is_err() {
+            before.into_iter().rev().for_each(|was| self.undo(was));
+        }
+        loaded
+    }
+
+    /// The same up to the first thing that is wrong. Appends what was `before` each change.
+    fn load_all(&mut self, root: &Node<'_>, before: &mut Vec<Before>) -> Result<()> {
         root.only(FILE_KEYS)?;
         for node in root.list("table_entries")? {
-            self.load_entry(&node)?;
+            before.push(self.load_entry(&node)?);
         }
         for node in root.list("multicast_group_entries")? {
             node.only(GROUP_KEYS)?;
             let id = small(&node.get("multicast_group_id")?)?;
+            let was = Before::Group(id, self.replication().groups.get(&id).cloned());
             let set = self.replication_mut().set_group(id, replicas(&node)?);
             set.map_err(|error| node.error(error.to_string()))?;
+            before.push(was);
         }
         for node in root.list("clone_session_entries")? {
             node.only(SESSION_KEYS)?;
@@ -65,13 +93,31 @@ impl Switch {
                 replicas: replicas(&node)?,
                 truncate,
             };
+            let was = Before::Session(id, self.replication().sessions.get(&id).cloned());
             let set = self.replication_mut().set_session(id, Some(session));
             set.map_err(|error| node.error(error.to_string()))?;
+            before.push(was);
         }
         Ok(())
     }
 
-    fn load_entry(&mut self, node: &Node<'_>) -> Result<()> {
+    fn undo(&mut self, before: Before) {
+        match before {
+            Before::NoEntry(table, handle) => {
+                let removed = self.delete(table, handle);
+                removed.expect("it was added, so that it is there and no constant");
+            }
+            Before::Default(table, does) => self.state_mut().tables[table].default = does,
+            Before::Group(id, replicas) => {
+                put_back(&mut self.replication_mut().groups, id, replicas);
+            }
+            Before::Session(id, session) => {
+                put_back(&mut self.replication_mut().sessions, id, session);
+            }
+        }
+    }
+
+    fn load_entry(&mut self, node: &Node<'_>) -> Result<Before> {
         node.only(ENTRY_KEYS)?;
         let name = node.get("table")?;
         let Some(table) = self.program().index(Named::Table, name.text()?) else {
@@ -83,7 +129,8 @@ impl Switch {
             None => false,
         };
         let done = if default {
-            self.set_default(table, Some(does))
+            let was = Before::Default(table, self.default_of(table).cloned());
+            self.set_default(table, Some(does)).map(|()| was)
         } else {
             let priority = match node.find("priority")? {
                 Some(priority) => priority.number(i32::MAX as u64)? as i32,
@@ -94,7 +141,8 @@ impl Switch {
             };
             let parts = &self.program().tables[table].key;
             let entry = Entry::new(load_key(parts, node)?, priority, does);
-            self.insert(table, entry).map(drop)
+            let added = self.insert(table, entry);
+            added.map(|handle| Before::NoEntry(table, handle))
         };
         done.map_err(|error| node.error(error.to_string()))
     }

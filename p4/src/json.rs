@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::int::Int;
 use crate::number::number;
+use crate::twice::key_twice;
 
 /// The bytes of the largest program that is read.
 pub const MAX_BYTES: usize = 32 << 20;
@@ -42,7 +43,7 @@ impl core::error::Error for LoadError {}
 /// The result of reading a part of a program.
 pub type Result<T, E = LoadError> = core::result::Result<T, E>;
 
-/// Reads a document. Errors: what is no JSON, too large or too deep.
+/// Reads a document. Errors: what is no JSON, too large or too deep; a key twice in an object.
 pub fn parse(bytes: &[u8]) -> Result<Value> {
     let whole = |what: String| LoadError {
         place: String::new(),
@@ -62,9 +63,15 @@ pub fn parse(bytes: &[u8]) -> Result<Value> {
         Some(read) => read.map_err(|error| whole(error.to_string()))?,
         None => return Err(whole("is empty".to_owned())),
     };
-    match values.next() {
+    if values.next().is_some() {
+        return Err(whole("has more than one value".to_owned()));
+    }
+    match key_twice(bytes) {
         None => Ok(value),
-        Some(_) => Err(whole("has more than one value".to_owned())),
+        Some(place) => Err(LoadError {
+            place,
+            what: "is there twice".to_owned(),
+        }),
     }
 }
 

@@ -45,6 +45,7 @@ mod state;
 pub mod stf;
 mod switch;
 mod table;
+mod twice;
 
 pub use count::Count;
 pub use error::ControlError;

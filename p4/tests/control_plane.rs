@@ -405,10 +405,64 @@ fn runtime_files_of_the_tutorials_fill_tables_groups_and_sessions() {
                 "replicas": [{"port": 1}]}]}"#,
             "/replicas/0/port: is no key here; there are egress_port, instance",
         ),
+        (
+            r#"{"table_entries": [{"table": "MyIngress.lpm_t", "action_name": "MyIngress.miss",
+                "match": {"hdr.h.w": ["0x1200", 8], "hdr.h.w": ["0x1300", 8]}}]}"#,
+            "/table_entries/0/match/hdr.h.w: is there twice",
+        ),
     ] {
         let said = wrong(file);
         assert!(said.contains(wanted), "{said}");
     }
+}
+
+#[test]
+fn a_runtime_file_that_is_wrong_in_the_end_changes_nothing() {
+    let mut switch = switch("matches");
+    let right = br#"{"table_entries": [
+        {"table": "MyIngress.lpm_t", "match": {"hdr.h.w": ["0x1200", 8]},
+         "action_name": "MyIngress.set", "action_params": {"v": 1}}],
+      "multicast_group_entries": [{"multicast_group_id": 1, "replicas": [{"egress_port": 2}]}],
+      "clone_session_entries": [{"clone_session_id": 5, "replicas": [{"egress_port": 2}]}]}"#;
+    switch.load_entries(right).expect("the file is right");
+    let told = |switch: &Switch| {
+        let (groups, sessions) = (
+            switch.replication().groups(),
+            switch.replication().sessions(),
+        );
+        let groups = format!("{groups:?} {sessions:?}");
+        let handles: Vec<_> = switch.entries(0).map(|(handle, _)| handle).collect();
+        (switch.show_entries(), groups, handles)
+    };
+    let before = told(&switch);
+    let entry = |word: &str| {
+        json!({"table": "MyIngress.lpm_t", "match": {"hdr.h.w": [word, 8]},
+            "action_name": "MyIngress.set", "action_params": {"v": 2}})
+    };
+    let default = json!({"table": "MyIngress.lpm_t", "default_action": true,
+        "action_name": "MyIngress.set", "action_params": {"v": 9}});
+    let group =
+        |id: u32, port: u32| json!({"multicast_group_id": id, "replicas": [{"egress_port": port}]});
+    let session =
+        |id: u32, port: u32| json!({"clone_session_id": id, "replicas": [{"egress_port": port}]});
+    let mut file = json!({"table_entries": [default, entry("0x1300"), entry("0x1400")],
+        "multicast_group_entries": [group(1, 3), group(2, 3)],
+        "clone_session_entries": [session(5, 3), session(6, 3), session(7, 512)]});
+    let wrong = switch.load_entries(file.to_string().as_bytes());
+    let error = wrong.expect_err("there is no port 512");
+    assert_eq!(error.place, "/clone_session_entries/2");
+    assert_eq!(told(&switch), before);
+    // The entry that is there is met last.
+    file["table_entries"][2] = entry("0x1200");
+    let wrong = switch.load_entries(file.to_string().as_bytes());
+    assert_eq!(wrong.expect_err("it is there").place, "/table_entries/2");
+    assert_eq!(told(&switch), before);
+    file["table_entries"][2] = entry("0x1400");
+    file["clone_session_entries"][2] = session(7, 4);
+    let loaded = switch.load_entries(file.to_string().as_bytes());
+    loaded.expect("now it is right");
+    let table = switch.program().index(Named::Table, "MyIngress.lpm_t");
+    assert_eq!(switch.entry_count(table.expect("it is there")), 3);
 }
 
 #[test]

@@ -124,10 +124,7 @@ impl P4Switch {
     ///
     /// Errors: the first thing that is wrong, with its place; then nothing changes.
     pub fn load_entries(&mut self, json: &[u8]) -> Result<(), LoadError> {
-        let mut changed = self.switch.clone();
-        changed.load_entries(json)?;
-        self.switch = changed;
-        Ok(())
+        self.switch.load_entries(json)
     }
 
     /// The program with its tables, counters and registers.
