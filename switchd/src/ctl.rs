@@ -99,9 +99,10 @@ pub fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
         && answer.is_empty()
     {
         let seconds = ANSWER_TIMEOUT.as_secs();
-        let why = match error.kind() {
-            ErrorKind::WouldBlock => format!("no answer within {seconds} s"),
-            _ => error.to_string(),
+        let why = if error.kind() == ErrorKind::WouldBlock {
+            format!("no answer within {seconds} s")
+        } else {
+            error.to_string()
         };
         return Err(format!("{}: {why}", path.display()).into());
     }

@@ -20,7 +20,6 @@ use super::live_switch::LiveSwitch;
 use super::paths;
 use crate::config::{Config, PortSpec};
 use crate::error::Result;
-use crate::run::datapath_id;
 
 /// The answer to a command: text for the operator, or a sentence that says why it failed.
 pub type Answer = Result<String>;
@@ -54,7 +53,7 @@ pub enum Operation {
     /// Report the memory in use.
     Memory,
     /// Tell the datapath id, as the configuration would have it, if a start now would give another
-    /// one.
+    /// one; else nothing.
     KeptDatapathId,
     /// Report what the kernel forwards.
     Accelerator(String),
@@ -128,10 +127,7 @@ impl DataPlane {
             Operation::Tables(options) => {
                 lists::print(&options, &mut self.live, lists::table_lines, lists::tables)
             }
-            Operation::Connections => {
-                let connections = &self.live.io().connections;
-                Ok(connections.list(self.live.switch()))
-            }
+            Operation::Connections => Ok(self.live.io().connections.list(self.live.switch())),
             Operation::Counters => Ok(list_counters(&mut self.live)),
             Operation::Queues(options) => {
                 let lines = |live: &mut LiveSwitch| list_queues(live.switch());
@@ -164,10 +160,7 @@ impl DataPlane {
             }
             Operation::Workers(options) => self.live.workers().describe(&options),
             Operation::Memory => Ok(describe_memory(self.live.pool())),
-            Operation::KeptDatapathId => {
-                let kept = self.kept_datapath_id();
-                Ok(kept.map_or_else(String::new, |id| format!("{id:#x}")))
-            }
+            Operation::KeptDatapathId => Ok(self.kept_datapath_id()),
             Operation::Trace(packet) => self.live.trace_packet(&packet),
             Operation::Capture(words, file) => {
                 self.copy_frames(&words, NewTarget::File(Some(file)))
@@ -191,15 +184,6 @@ impl DataPlane {
         self.live.accelerator().follow_copiers();
         // The requester may be gone.
         let _ = command.reply.send(answer);
-    }
-
-    /// The datapath id, if a start with the ports that there are now would give another one.
-    fn kept_datapath_id(&self) -> Option<u64> {
-        let id = self.live.switch().identity().datapath_id;
-        let open = &self.live.io().ports;
-        let specs = self.config.ports.iter();
-        let mut macs = specs.filter_map(|spec| open.get(spec.number)?.mac());
-        (datapath_id(&self.config, macs.next()) != id).then_some(id)
     }
 
     /// Starts a capture or mirror: `PORT FILE-OR-PORT [FLOW]`.

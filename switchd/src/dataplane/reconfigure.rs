@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use super::command::Answer;
-use super::trial_switch::{TrialSwitch, is_named};
+use super::trial_switch::{TrialSwitch, datapath_id_of, is_named};
 use super::{DataPlane, copiers};
 use crate::config::{Config, ConfiguredCopier, ConfiguredQueue, PortSpec};
 use crate::error::Result;
@@ -96,6 +96,16 @@ impl DataPlane {
         let (now, interval) = (self.live.now(), self.config.state.interval);
         self.saver.set_interval(now, interval);
         Ok(effects)
+    }
+
+    /// The datapath id as the configuration has it, if a start with these ports would give another
+    /// one; else an empty text.
+    pub(super) fn kept_datapath_id(&self) -> String {
+        let id = self.live.switch().identity().datapath_id;
+        if datapath_id_of(&self.config, &self.live) == id {
+            return String::new();
+        }
+        format!("{id:#x}")
     }
 
     /// Replaces the list of controllers, and the fail mode.

@@ -22,6 +22,14 @@ pub(super) struct TrialSwitch<'a> {
     pub(super) opened: &'a [OpenPort],
 }
 
+/// The datapath id that a start with these ports would give.
+pub(super) fn datapath_id_of(config: &Config, live: &LiveSwitch) -> u64 {
+    let open = &live.io().ports;
+    let specs = config.ports.iter();
+    let mut macs = specs.filter_map(|spec| open.get(spec.number)?.mac());
+    datapath_id(config, macs.next())
+}
+
 impl TrialSwitch<'_> {
     /// Builds the switch that the new configuration describes, with its future ports and queues,
     /// and the queues of controllers that stay. Returns also what a record has of it.
