@@ -325,8 +325,8 @@ fn what_is_wrong_is_reported_with_its_line() {
             "line 5: ends: a link has 2, and not 3",
         ),
         (
-            "end = 1\nhost = [{ name = \"a\" }, { name = \"b\" }]\n[[link]]\nends = [\"a:2\", \"b\"]",
-            "line 4: ends: a is a host, which has one link, at port 1",
+            "end = 1\nhost = [{ name = 'a' }, { name = 'b' }]\nlink = [{ ends = ['a:2', 'b'] }]",
+            "line 3: ends: a is a host, which has one link, at port 1",
         ),
         (
             "end = 1\n[[switch]]\nname = \"a\"\ndpid = 0",
