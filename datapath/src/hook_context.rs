@@ -11,7 +11,7 @@ use bofuss_packet::{Key, Layout, Packet};
 
 use crate::action_set::ActionSet;
 use crate::qos::QueueClass;
-use crate::{Qos, Time, Trial, Verdict};
+use crate::{HitEntry, Qos, Time, Trial, Verdict};
 
 /// A request of a hook.
 #[derive(Debug)]
@@ -166,8 +166,9 @@ pub struct HookContext<'a> {
     pub now: Time,
     /// The table that the packet is in.
     pub table: TableId,
-    /// The cookie of the entry that was hit last; all ones if there is none, and outside of tables.
-    pub cookie: u64,
+    /// The entry that was hit last; [`HitEntry::NONE`] if there is none, in groups and action sets,
+    /// and outside of tables.
+    pub entry: HitEntry,
     pub(crate) trial: Trial,
     pub(crate) traces: bool,
     /// True if the fields that it sets are recorded.

@@ -105,7 +105,7 @@ pub use qos::{
 };
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use tables::{
-    entry::{Entry, EntryKey},
+    entry::{Entry, EntryKey, HitEntry},
     features::TABLE_CONFIG_BITS,
     labels::Label,
     shape::PipelineShape,
@@ -138,7 +138,7 @@ pub mod engine {
     pub use crate::pipeline::hooking::HookQuery;
     pub use crate::pipeline::metering::remarked;
     pub use crate::pipeline::super_frames::SuperFrame;
-    pub use crate::pipeline::walk::{NO_COOKIE, PendingOutput, Walk};
+    pub use crate::pipeline::walk::{PendingOutput, Walk};
     pub use crate::pipeline::work::Work;
     pub use crate::references::{count, sole_output};
     pub use crate::slab::{NONE, Slab};

@@ -5,10 +5,11 @@ use alloc::{boxed::Box, rc::Rc};
 
 use bofuss_datapath::Qos;
 use bofuss_datapath::engine::{
-    HookOutcome, HookPoint, HookQuery, HookReply, Lookahead, LookupNote, NO_COOKIE, Predicted,
-    Walk, set_field,
+    HookOutcome, HookPoint, HookQuery, HookReply, Lookahead, LookupNote, Predicted, Walk, set_field,
 };
-use bofuss_datapath::{DropReason, Hook, HookContext, HookEffect, Sink, Upcoming, Verdict};
+use bofuss_datapath::{
+    DropReason, HitEntry, Hook, HookContext, HookEffect, Sink, Upcoming, Verdict,
+};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::TableId;
@@ -17,7 +18,7 @@ use bofuss_packet::{Key, Packet};
 use super::direct::Burst;
 use super::engine::{BegunActions, BegunNotes, FlowNotes};
 use super::engine::{FastContext, FastWalk};
-use super::paths::cookie_of;
+use super::paths::hit_entry;
 use crate::cache::lookahead::PortArrival;
 use crate::lazy_packet::FieldSets;
 use crate::lazy_packet::LazyEdits;
@@ -152,7 +153,7 @@ impl HookProgress {
     }
 }
 
-/// Calls a hook with a frame at a point of a table; the cookie is that of the entry hit.
+/// Calls a hook with a frame at a point of a table; the entry is the one that was hit last.
 /// Returns its verdict, and whether the plan of hooks has changed.
 #[inline]
 fn call_lazily<S: Sink>(
@@ -160,7 +161,7 @@ fn call_lazily<S: Sink>(
     hook: usize,
     frame: &mut Frame,
     (arrival, lookahead): (&Key, &Lookahead),
-    (table, cookie): (TableId, u64),
+    (table, entry): (TableId, HitEntry),
     begun: &mut HookProgress,
     point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
 ) -> (Verdict, bool) {
@@ -176,7 +177,7 @@ fn call_lazily<S: Sink>(
         subject: &mut lazy,
         progress: None,
         table,
-        cookie,
+        entry,
         noted: begun.start.note,
         records: false,
     };
@@ -256,7 +257,7 @@ pub(super) fn prepare<S: Sink>(
         return true;
     }
     let key = &burst.arrival.key;
-    let place = (TableId(0), NO_COOKIE);
+    let place = (TableId(0), HitEntry::NONE);
     let mut next = 0;
     while let Some(&(hook, _)) = cx.hooks.at(TableId(0), HookPoint::BeforeLookup).get(next) {
         next += 1;
@@ -339,7 +340,7 @@ pub(super) fn act_first<S: Sink>(
     for (done, call) in actions.skip(begun.acted) {
         let mut again = false;
         let hit = cx.lane.engine.flows[lookahead.guess].hit(call.hit.into());
-        let place = (call.table, cookie_of(cx, hit));
+        let place = (call.table, hit_entry(cx, hit));
         let given = (&burst.arrival.key, lookahead);
         let (verdict, replanned) =
             call_lazily(cx, call.hook, frame, given, place, begun, |hook, cx| {

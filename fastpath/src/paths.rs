@@ -3,9 +3,9 @@
 use alloc::{rc::Rc, vec::Vec};
 
 use bofuss_datapath::engine::{
-    HookPoint, MissReply, NO_COOKIE, NONE, PendingOutput, WORDS, each_table, set_field,
+    HookPoint, MissReply, NONE, PendingOutput, WORDS, each_table, set_field,
 };
-use bofuss_datapath::{DropReason, EntryKey, HookEffect, Sink, Table};
+use bofuss_datapath::{DropReason, EntryKey, HitEntry, HookEffect, Sink, Table};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Field, FieldSet};
 use bofuss_packet::{Key, Words, offload};
@@ -161,7 +161,7 @@ fn replay<S: Sink>(
         let number = usize::from(body.hit);
         if body.may_packet_in {
             let hit = cx.lane.engine.flows[slot].hit(number);
-            walk.cause.cookie = cookie_of(cx, hit);
+            walk.cause.entry = hit_entry(cx, hit);
         }
         if number + 1 == n_hits {
             // Packets that the execution of this one causes may make the cache forget the flow.
@@ -216,7 +216,7 @@ fn replay_with_hooks<S: Sink>(
             ProgramStep::Set(..) | ProgramStep::Call(_) => {}
             ProgramStep::Execute(body) => {
                 count_hits(cx, &hits, &mut counted, usize::from(body.hit) + 1, counts);
-                walk.cause.cookie = cookie_of(cx, hits[counted - 1]);
+                walk.cause.entry = hit_entry(cx, hits[counted - 1]);
                 walk.notes.uncacheable = false;
                 next = run_body(cx, walk, body)?;
                 if leaves || walk.notes.uncacheable || is_cut(body, Ok(next)) {
@@ -277,7 +277,7 @@ fn call_on_path<S: Sink>(
     call: &PathCall,
     last: Option<&Hit>,
 ) -> Result<bool, DropReason> {
-    walk.cause.cookie = last.map_or(NO_COOKIE, |hit| cookie_of(cx, *hit));
+    walk.cause.entry = last.map_or(HitEntry::NONE, |hit| hit_entry(cx, *hit));
     let called = cx.call_point(call.hook, walk, call.point, false)?;
     if called.uncacheable {
         cx.call_hooks(walk, call.point, call.hook + 1)?;
@@ -311,9 +311,9 @@ fn set_on_path<S: Sink>(
     set_field(walk.packet, field, value);
 }
 
-pub(super) fn cookie_of<S: Sink>(cx: &FastContext<'_, S>, hit: Hit) -> u64 {
+pub(super) fn hit_entry<S: Sink>(cx: &FastContext<'_, S>, hit: Hit) -> HitEntry {
     let entry = cx.pipeline.tables[usize::from(hit.table.0)].at(hit.slot);
-    entry.map_or(NO_COOKIE, |entry| entry.cookie)
+    entry.map_or(HitEntry::NONE, HitEntry::from)
 }
 
 /// Counts a packet for the hits up to one, except those that have already counted it.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use bofuss_datapath::{
-    Config, Engine, Hook, HookContext, HookEffect, PacketInEvent, Sink, Time, Verdict,
+    Config, Engine, HitEntry, Hook, HookContext, HookEffect, PacketInEvent, Sink, Time, Verdict,
 };
 use bofuss_fastpath::CacheStats;
 use bofuss_fastpath::Datapath;
@@ -391,7 +391,8 @@ impl Hook for Asker {
         Verdict::Continue
     }
     fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, _: &ExtValue) -> Verdict {
-        assert_eq!(cx.cookie, 5);
+        let HitEntry { cookie, priority } = cx.entry;
+        assert_eq!((cookie, priority), (5, 7));
         cx.apply(vec![Action::SetNwTtl(3)]);
         Verdict::Continue
     }
@@ -411,7 +412,7 @@ fn a_hook_can_apply_actions_emit_packets_and_choose_tables() {
     let flows = [
         "in_port=1,actions=goto_table:1",
         "in_port=2,actions=output:3",
-        "table=1,cookie=5,actions=stamp,output:3,output:2",
+        "table=1,priority=7,cookie=5,actions=stamp,output:3,output:2",
         "table=2,actions=output:4",
     ];
     let stats = compare(&flows, |_| Box::new(Asker), 32, 500);

@@ -9,10 +9,10 @@ use bofuss_packet::{Packet, offload};
 use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
 use crate::pipeline::walk::Walk;
-use crate::pipeline::walk::{GroupLimits, HookMarks, NO_COOKIE, PacketInCause};
+use crate::pipeline::walk::{GroupLimits, HookMarks, PacketInCause};
 use crate::pipeline::work::MAX_CHAIN;
 use crate::references::count;
-use crate::{DropReason, Sink, Step};
+use crate::{DropReason, HitEntry, Sink, Step};
 
 impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Sends a copy of a packet through a group. The packet itself is unchanged.
@@ -107,7 +107,7 @@ impl<E: EngineNotes> GroupPass<'_, '_, E> {
             table: self.walk.table,
             class: self.walk.class,
             cause: PacketInCause {
-                cookie: NO_COOKIE,
+                entry: HitEntry::NONE,
                 reason: PacketInReason::GROUP,
             },
             limits: GroupLimits {

@@ -15,7 +15,7 @@ use crate::pipeline::hook_call::{BegunCall, HookCall, HookReply, MissReply};
 use crate::pipeline::walk::Stage;
 use crate::pipeline::walk::Walk;
 use crate::qos::QueueClass;
-use crate::{DropReason, Hook, HookContext, HookEffect, Sink, Step, Verdict};
+use crate::{DropReason, HitEntry, Hook, HookContext, HookEffect, Sink, Step, Verdict};
 
 impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Calls a hook at one point, and carries out what it asks for.
@@ -35,7 +35,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             subject: &mut *walk.packet,
             progress: Some((&walk.set, walk.class)),
             table: walk.table,
-            cookie: walk.cause.cookie,
+            entry: walk.cause.entry,
             noted: walk.hook.note,
             records,
         };
@@ -183,8 +183,8 @@ pub struct HookQuery<'p> {
     pub progress: Option<(&'p ActionSet, QueueClass)>,
     /// The table.
     pub table: TableId,
-    /// The cookie of the entry that was hit last.
-    pub cookie: u64,
+    /// The entry that was hit last.
+    pub entry: HitEntry,
     /// The last note about the packet.
     pub noted: Option<LookupNote>,
     /// True if the fields that the hook sets are recorded.
@@ -207,7 +207,7 @@ impl HookQuery<'_> {
         let mut context = HookContext {
             now: cx.now,
             table: self.table,
-            cookie: self.cookie,
+            entry: self.entry,
             trial: cx.trial,
             traces: S::TRACES,
             records: self.records,

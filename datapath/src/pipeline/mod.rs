@@ -35,11 +35,11 @@ use crate::pipeline::fragments::handle_fragment;
 use crate::pipeline::hook_call::MissReply;
 use crate::pipeline::metering::meters_whole;
 use crate::pipeline::tracing::{received, trace_lookup, trace_outdone};
-pub use crate::pipeline::walk::{NO_COOKIE, Walk};
+pub use crate::pipeline::walk::Walk;
 use crate::pipeline::walk::{PacketInCause, PendingOutput, Stage};
 use crate::references::{meters, sole_output};
 use crate::slab::NONE;
-use crate::{DropReason, HeldPacket, Sink, Step};
+use crate::{DropReason, HeldPacket, HitEntry, Sink, Step};
 
 impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Sends a packet through the tables from table 0 on.
@@ -121,7 +121,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             self.sink.step(Step::ActionSet);
         }
         walk.cause = PacketInCause {
-            cookie: NO_COOKIE,
+            entry: HitEntry::NONE,
             reason: PacketInReason::ACTION_SET,
         };
         let is_super = walk.packet.frame.offload.gso.is_some();
@@ -233,7 +233,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
                 return Ok(Some(next));
             }
         } else if miss != TableMiss::DROP && self.sink.wants_misses() {
-            walk.cause.cookie = NO_COOKIE;
+            walk.cause.entry = HitEntry::NONE;
             self.offer_to_controllers(walk, PacketInReason::NO_MATCH, None);
         }
         Err(DropReason::TableMiss)

@@ -189,7 +189,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             packet: walk.packet,
             reason,
             table_id: walk.table,
-            cookie: walk.cause.cookie,
+            cookie: walk.cause.entry.cookie,
             max_len,
             unmatched,
             silenced,

@@ -11,10 +11,7 @@ use crate::engine_notes::EngineNotes;
 use crate::hook_context::LookupNote;
 use crate::pipeline::work::MAX_BUCKETS_PER_PACKET;
 use crate::qos::QueueClass;
-use crate::{Entry, EntryKey, Table};
-
-/// The cookie of a packet-in that no single entry caused.
-pub const NO_COOKIE: u64 = u64::MAX;
+use crate::{Entry, EntryKey, HitEntry, Table};
 
 /// A packet on its path through the pipeline.
 pub struct Walk<'a, E: EngineNotes> {
@@ -54,8 +51,8 @@ pub(crate) enum Stage {
 /// The cause that a packet-in names if it is sent now.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInCause {
-    /// The cookie of the entry that was hit last.
-    pub cookie: u64,
+    /// The entry that was hit last.
+    pub entry: HitEntry,
     /// The reason.
     pub reason: PacketInReason,
 }
@@ -116,7 +113,7 @@ impl<'a, E: EngineNotes> From<&'a mut Packet> for Walk<'a, E> {
             class,
             stage: Stage::Tables,
             cause: PacketInCause {
-                cookie: NO_COOKIE,
+                entry: HitEntry::NONE,
                 reason: PacketInReason::ACTION,
             },
             output: OutputState {
@@ -151,7 +148,7 @@ impl<E: EngineNotes> Walk<'_, E> {
         let table = &tables[usize::from(self.table.0)];
         let found = table.at(self.lookup.hit?.slot);
         let entry = found.expect("the entry was hit just now");
-        self.cause.cookie = entry.cookie;
+        self.cause.entry = entry.into();
         self.cause.reason = entry.reason();
         Some(entry)
     }
