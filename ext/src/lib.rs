@@ -68,4 +68,5 @@ extensions! {
     tcp_shift;
     ebpf;
     nicira;
+    rev;
 }

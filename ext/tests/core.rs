@@ -40,13 +40,14 @@ type Datapath = bofuss_datapath::Datapath<PlainEngine>;
 
 /// Words of scenarios that need an extension, a configuration in text, ports with offloads, or
 /// forms of Open vSwitch's.
-const BEYOND: [&str; 14] = [
+const BEYOND: [&str; 15] = [
     "effect(",
     "effect_",
     "flow_state",
     "openstate",
     "arp_path",
     "insp",
+    "rev_",
     "state_request",
     "queue-mod",
     "set field",
