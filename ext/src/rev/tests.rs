@@ -296,7 +296,7 @@ fn a_trace_is_in_no_sum_and_tells_no_mac() {
     let packet = packet(1);
     let datapath = Switch::new(Engine::Cache, &[ENTRY]).datapath;
     let mut switch = crate::Switch::new(Time(0), datapath, Identity::default(), FailMode::Secure);
-    let trace = Trace::of(&mut switch, Time(0), PortNo(1), &packet).unwrap();
+    let trace = Trace::of(&mut switch, Time(0), PortNo(1), 0, &packet).unwrap();
     let text = trace.to_string();
     assert!(text.contains("cookie=0x9,table=0,priority=1"), "{text}");
     let mac = KEY.mac(&ENFORCEMENT, &packet);
