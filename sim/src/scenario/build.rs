@@ -21,6 +21,7 @@ use toml::Spanned;
 
 use super::assertions::{self, FailedAssertion};
 use super::file::{AssertionRow, ControllerRow, ScenarioFile, Ties};
+use super::names::is_name;
 use super::{KINDS, ScenarioError};
 use crate::controller::Controller;
 use crate::host::HostConfig;
@@ -217,6 +218,39 @@ impl ScenarioText<'_> {
     /// An error that quotes a name, at its place.
     fn about(&self, name: &Spanned<String>, text: &str) -> ScenarioError {
         self.error(name.span(), format!("'{}': {text}", name.get_ref()))
+    }
+
+    /// An error of a file that a switch names.
+    fn wrong_file(
+        &self,
+        switch: &str,
+        key: &str,
+        file: &Spanned<String>,
+        why: String,
+    ) -> ScenarioError {
+        let text = format!("switch {switch}: {key}: {}: {why}", file.get_ref());
+        self.error(file.span(), text)
+    }
+
+    /// Finds the value with a name. Errors: there is none; the error lists the names.
+    fn named<'n, T>(
+        &self,
+        name: &Spanned<String>,
+        mut all: impl Iterator<Item = (&'n str, T)> + Clone,
+    ) -> Result<T, ScenarioError> {
+        let known: Vec<&str> = all.clone().map(|(name, _)| name).collect();
+        let found = all.find(|(known, _)| known == name.get_ref());
+        let text = format!("it is one of {}", known.join(", "));
+        let found = found.ok_or_else(|| self.about(name, &text));
+        found.map(|(_, value)| value)
+    }
+
+    fn check_name(&self, name: &Spanned<String>) -> Result<(), ScenarioError> {
+        if !is_name(name.get_ref()) {
+            let text = "there is no such node, and a name has up to 64 letters, digits, - and _";
+            return Err(self.about(name, text));
+        }
+        Ok(())
     }
 }
 

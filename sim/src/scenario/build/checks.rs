@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::Builder;
 use crate::link::NodeId;
 use crate::scenario::ScenarioError;
-use crate::scenario::file::AssertionRow;
+use crate::scenario::file::{AssertionRow, ScenarioFile};
 use crate::scenario::names::matches;
 use crate::traffic::TrafficRow;
 
@@ -87,7 +87,7 @@ impl Builder<'_> {
         for (at, pair) in self.network.transmitters.chunks(2).enumerate() {
             let ends = [pair[0].from.node, pair[0].to.node];
             let name = self.names.links.get(at).map_or("", |name| name.as_str());
-            if ends.iter().any(|end| !flooding.contains(end)) || self.is_down_at_first(name) {
+            if ends.iter().any(|end| !flooding.contains(end)) || is_down_at_first(self.file, name) {
                 continue;
             }
             let [first, second] = ends.map(|end| root(&mut group, end.0 as usize));
@@ -131,38 +131,13 @@ impl Builder<'_> {
             let mut kinds = controllers.by_ref().filter(|row| is_of(&row.switches));
             let floods = match kinds.next() {
                 Some(row) => row.kind.get_ref() == "learning",
-                None => self.fail_mode_of(name) == Some("standalone"),
+                None => fail_mode_of(self.file, name) == Some("standalone"),
             };
             if floods {
                 flooding.insert(*node);
             }
         }
         flooding
-    }
-
-    /// The fail mode that the last row of a switch has, or that of the defaults.
-    fn fail_mode_of(&self, name: &str) -> Option<&str> {
-        let of_default = self.file.defaults.switch.fail_mode.as_ref();
-        let mut mode = of_default.map(|mode| mode.get_ref().as_str());
-        for row in self.file.switches.iter().map(|row| row.get_ref()) {
-            let pattern = row.name.as_ref().map_or("", |name| name.get_ref());
-            if let Some(said) = &row.fail_mode
-                && matches(pattern, name)
-            {
-                mode = Some(said.get_ref());
-            }
-        }
-        mode
-    }
-
-    /// Returns true if a change at time 0 takes a link down.
-    fn is_down_at_first(&self, name: &str) -> bool {
-        let mut changes = self.file.changes.iter().map(|row| row.get_ref());
-        changes.any(|row| {
-            let link = row.link.as_ref().map(|link| link.get_ref().as_str());
-            let state = row.state.as_ref().map(|state| state.get_ref().as_str());
-            link == Some(name) && row.at == 0.0 && state != Some("up")
-        })
     }
 }
 
@@ -202,4 +177,29 @@ fn check_assertion(row: &AssertionRow) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// The fail mode that the last row of a switch has, or that of the defaults.
+fn fail_mode_of<'f>(file: &'f ScenarioFile, name: &str) -> Option<&'f str> {
+    let of_default = file.defaults.switch.fail_mode.as_ref();
+    let mut mode = of_default.map(|mode| mode.get_ref().as_str());
+    for row in file.switches.iter().map(|row| row.get_ref()) {
+        let pattern = row.name.as_ref().map_or("", |name| name.get_ref());
+        if let Some(said) = &row.fail_mode
+            && matches(pattern, name)
+        {
+            mode = Some(said.get_ref());
+        }
+    }
+    mode
+}
+
+/// Returns true if a change at time 0 takes a link down.
+fn is_down_at_first(file: &ScenarioFile, name: &str) -> bool {
+    let mut changes = file.changes.iter().map(|row| row.get_ref());
+    changes.any(|row| {
+        let link = row.link.as_ref().map(|link| link.get_ref().as_str());
+        let state = row.state.as_ref().map(|state| state.get_ref().as_str());
+        link == Some(name) && row.at == 0.0 && state != Some("up")
+    })
 }

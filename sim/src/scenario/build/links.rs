@@ -7,7 +7,7 @@ use bofuss_datapath::Time;
 use bofuss_oflib::PortNo;
 use toml::Spanned;
 
-use super::Builder;
+use super::{Builder, ScenarioText};
 use crate::link::{LinkConfig, LinkState, NodeId, NodePort};
 use crate::network::{Change, MAX_PORT, check_link};
 use crate::scenario::ScenarioError;
@@ -262,10 +262,10 @@ impl Builder<'_> {
                     moved += 1;
                 }
                 (Some(link), None, None) if change.switch.is_none() => {
-                    self.link_change(at, link, self.state_of(row)?)?;
+                    self.link_change(at, link, state_of(self.source, row)?)?;
                 }
                 (None, Some(controller), None) => {
-                    let state = self.state_of(row)?;
+                    let state = state_of(self.source, row)?;
                     self.connection_change(at, controller, state, change)?;
                 }
                 _ => {
@@ -276,20 +276,6 @@ impl Builder<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The state that a row sets. Errors: it has none, or what only a move has.
-    fn state_of<'r>(
-        &self,
-        row: &'r Spanned<ChangeRow>,
-    ) -> Result<&'r Spanned<String>, ScenarioError> {
-        let change = row.get_ref();
-        if change.to.is_some() || change.announce.is_some() {
-            let text = "change: only a host has to and announce";
-            return Err(self.source.error(row.span(), text));
-        }
-        let state = change.state.as_ref();
-        state.ok_or_else(|| self.source.error(row.span(), "change: state is missing"))
     }
 
     fn link_change(
@@ -303,7 +289,7 @@ impl Builder<'_> {
             ("down", LinkState::Down),
             ("silent", LinkState::Silent),
         ];
-        let state = self.named(state, states.into_iter())?;
+        let state = self.source.named(state, states.into_iter())?;
         let found = self.names.link(name.get_ref());
         let link = found.ok_or_else(|| self.source.about(name, "there is no such link"))?;
         let planned = self.network.plan(at, Change::Link(link, state));
@@ -318,7 +304,9 @@ impl Builder<'_> {
         state: &Spanned<String>,
         row: &ChangeRow,
     ) -> Result<(), ScenarioError> {
-        let up = self.named(state, [("up", true), ("down", false)].into_iter())?;
+        let up = self
+            .source
+            .named(state, [("up", true), ("down", false)].into_iter())?;
         let known = self.names.controller(name.get_ref());
         let controller =
             known.ok_or_else(|| self.source.about(name, "there is no such controller"))?;
@@ -337,4 +325,18 @@ impl Builder<'_> {
         }
         Ok(())
     }
+}
+
+/// The state that a row sets. Errors: it has none, or what only a move has.
+fn state_of<'r>(
+    source: ScenarioText<'_>,
+    row: &'r Spanned<ChangeRow>,
+) -> Result<&'r Spanned<String>, ScenarioError> {
+    let change = row.get_ref();
+    if change.to.is_some() || change.announce.is_some() {
+        let text = "change: only a host has to and announce";
+        return Err(source.error(row.span(), text));
+    }
+    let state = change.state.as_ref();
+    state.ok_or_else(|| source.error(row.span(), "change: state is missing"))
 }

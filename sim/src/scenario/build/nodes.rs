@@ -16,7 +16,7 @@ use crate::host::{EndHost, HostAddresses, HostConfig, MIN_MTU_BYTES, known_addre
 use crate::link::NodeId;
 use crate::random::Random;
 use crate::scenario::file::{HostRow, SwitchRow};
-use crate::scenario::names::{is_name, matches};
+use crate::scenario::names::matches;
 use crate::scenario::{ScenarioError, parse_rule};
 use crate::topology::MAX_ELEMENTS;
 use crate::traffic::Traffic;
@@ -48,11 +48,11 @@ impl Builder<'_> {
                 }
             }
             if !found {
-                self.check_name(name)?;
+                self.source.check_name(name)?;
                 switches.push((pattern.clone(), row.get_ref().clone()));
             }
         }
-        self.check_count(switches.len(), "switches")?;
+        check_count(switches.len(), "switches")?;
         let mut owners = Owners::default();
         for (name, row) in switches {
             let id = match &row.p4 {
@@ -62,23 +62,6 @@ impl Builder<'_> {
             self.names.add_switch(&name, id);
         }
         self.find_hosts()
-    }
-
-    fn check_count(&self, count: usize, what: &str) -> Result<(), ScenarioError> {
-        if count > MAX_ELEMENTS {
-            return Err(ScenarioError::from(format!(
-                "more than {MAX_ELEMENTS} {what}"
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_name(&self, name: &Spanned<String>) -> Result<(), ScenarioError> {
-        if !is_name(name.get_ref()) {
-            let text = "there is no such node, and a name has up to 64 letters, digits, - and _";
-            return Err(self.source.about(name, text));
-        }
-        Ok(())
     }
 
     fn add_switch(
@@ -95,7 +78,7 @@ impl Builder<'_> {
         let (number, mut random) = self.next_switch();
         let mut config = EmbeddedConfig {
             pool: self.network.pool().clone(),
-            datapath_id: self.datapath_id(owners, name, row, number)?,
+            datapath_id: owners.datapath_id(self.source, name, row, number)?,
             ..EmbeddedConfig::with_catalogue(self.catalogue.clone())
         };
         config.tables.seed = random.next();
@@ -106,7 +89,9 @@ impl Builder<'_> {
         }
         self.set_choices(row, &mut config.tables)?;
         if let Some(mode) = row.fail_mode.as_ref().or(defaults.fail_mode.as_ref()) {
-            config.fail_mode = self.named(mode, FailMode::NAMES.iter().map(|(m, n)| (*n, *m)))?;
+            config.fail_mode = self
+                .source
+                .named(mode, FailMode::NAMES.iter().map(|(m, n)| (*n, *m)))?;
         }
         let switch = EmbeddedSwitch::new(Time(0), config).map_err(|error| {
             // Of what a scenario says, only a number of tables can be refused there.
@@ -126,7 +111,7 @@ impl Builder<'_> {
     fn set_choices(&self, row: &SwitchRow, tables: &mut Config) -> Result<(), ScenarioError> {
         let defaults = &self.file.defaults.switch;
         if let Some(engine) = row.engine.as_ref().or(defaults.engine.as_ref()) {
-            tables.engine = self.named(engine, Engine::ALL.into_iter())?;
+            tables.engine = self.source.named(engine, Engine::ALL.into_iter())?;
         }
         if let Some(select) = row.select.as_ref().or(defaults.select.as_ref()) {
             let chosen = Algorithm::from_str(select.get_ref());
@@ -134,22 +119,9 @@ impl Builder<'_> {
         }
         if let Some(name) = row.discipline.as_ref().or(defaults.discipline.as_ref()) {
             let rows = DISCIPLINES.iter().map(|row| (row.name, row));
-            tables.discipline = self.named(name, rows)?;
+            tables.discipline = self.source.named(name, rows)?;
         }
         Ok(())
-    }
-
-    /// Finds the value with a name. Errors: there is none; the error lists the names.
-    pub(super) fn named<'n, T>(
-        &self,
-        name: &Spanned<String>,
-        mut all: impl Iterator<Item = (&'n str, T)> + Clone,
-    ) -> Result<T, ScenarioError> {
-        let known: Vec<&str> = all.clone().map(|(name, _)| name).collect();
-        let found = all.find(|(known, _)| known == name.get_ref());
-        let text = format!("it is one of {}", known.join(", "));
-        let found = found.ok_or_else(|| self.source.about(name, &text));
-        found.map(|(_, value)| value)
     }
 
     /// Installs the entries that switches have from the start.
@@ -223,16 +195,16 @@ impl Builder<'_> {
                 return Err(self.source.about(&row.name, "there are two with this name"));
             }
             if known.insert(name.clone()) {
-                self.check_name(&row.name)?;
+                self.source.check_name(&row.name)?;
                 names.push(name.clone());
             }
         }
-        self.check_count(names.len(), "hosts")?;
+        check_count(names.len(), "hosts")?;
         let mut owners = Owners::default();
         for (name, number) in names.into_iter().zip(1..) {
             let row = rows.get(name.as_str()).copied();
             let config = self.host_config(number, row)?;
-            self.own_addresses(&mut owners, &name, &config.addresses, row)?;
+            owners.own_addresses(self.source, &name, &config.addresses, row)?;
             self.hosts.push(BuiltHost {
                 // It is set when the host is added to the network.
                 node: NodeId(u32::MAX),
@@ -347,6 +319,15 @@ fn take(switch: &mut EmbeddedSwitch, conn: ConnId, message: &Message) -> Result<
         {
             return Err(switch.catalogue().error_text(error.error));
         }
+    }
+    Ok(())
+}
+
+fn check_count(count: usize, what: &str) -> Result<(), ScenarioError> {
+    if count > MAX_ELEMENTS {
+        return Err(ScenarioError::from(format!(
+            "more than {MAX_ELEMENTS} {what}"
+        )));
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ impl Builder<'_> {
         let (_, mut random) = self.next_switch();
         let mut switch = P4Switch::new(program, random.next());
         if let Some(entries) = &row.entries {
-            let wrong = |error| self.wrong(name, "entries", entries, error);
+            let wrong = |error| self.source.wrong_file(name, "entries", entries, error);
             let text = outside.read(entries.get_ref());
             let text = text.map_err(|error| wrong(error.text))?;
             let loaded = switch.load_entries(text.as_bytes());
@@ -47,7 +47,7 @@ impl Builder<'_> {
         if let Some(known) = self.programs.get(file.get_ref()) {
             return Ok(Arc::clone(known));
         }
-        let wrong = |error| self.wrong(name, "p4", file, error);
+        let wrong = |error| self.source.wrong_file(name, "p4", file, error);
         let text = outside.read(file.get_ref());
         let text = text.map_err(|error| wrong(error.text))?;
         let program = Program::load(text.as_bytes());
@@ -55,11 +55,6 @@ impl Builder<'_> {
         let known = Arc::clone(&program);
         self.programs.insert(file.get_ref().clone(), known);
         Ok(program)
-    }
-
-    fn wrong(&self, name: &str, key: &str, file: &Spanned<String>, why: String) -> ScenarioError {
-        let text = format!("switch {name}: {key}: {}: {why}", file.get_ref());
-        self.source.error(file.span(), text)
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::Builder;
+use super::ScenarioText;
 use crate::host::HostAddresses;
 use crate::scenario::ScenarioError;
 use crate::scenario::file::{HostRow, SwitchRow};
@@ -22,11 +22,11 @@ struct Owner {
     place: Option<Range<usize>>,
 }
 
-impl Builder<'_> {
+impl Owners {
     /// The datapath id of switch number `number`. Errors: it is 0, or another has it.
     pub(super) fn datapath_id(
-        &self,
-        owners: &mut Owners,
+        &mut self,
+        source: ScenarioText<'_>,
         name: &str,
         row: &SwitchRow,
         number: u64,
@@ -36,16 +36,16 @@ impl Builder<'_> {
         let place = written.map(Spanned::span);
         if id == 0 {
             let text = format!("switch {name}: dpid: it is at least 1");
-            return Err(self.source.error(place.unwrap_or_default(), text));
+            return Err(source.error(place.unwrap_or_default(), text));
         }
-        self.own(owners, name, format!("dpid {id}"), place)?;
+        self.own(source, name, format!("dpid {id}"), place)?;
         Ok(id)
     }
 
     /// Errors: another host has one of the addresses.
     pub(super) fn own_addresses(
-        &self,
-        owners: &mut Owners,
+        &mut self,
+        source: ScenarioText<'_>,
         name: &str,
         addresses: &HostAddresses,
         row: Option<&HostRow>,
@@ -55,27 +55,27 @@ impl Builder<'_> {
             value.map(Spanned::span)
         };
         let mac = format!("mac {}", addresses.mac);
-        self.own(owners, name, mac, written(|row| &row.mac))?;
+        self.own(source, name, mac, written(|row| &row.mac))?;
         if let Some((ip, _)) = addresses.ip4 {
-            self.own(owners, name, format!("ip {ip}"), written(|row| &row.ip))?;
+            self.own(source, name, format!("ip {ip}"), written(|row| &row.ip))?;
         }
         if let Some((ip, _)) = addresses.ip6 {
-            self.own(owners, name, format!("ip6 {ip}"), written(|row| &row.ip6))?;
+            self.own(source, name, format!("ip6 {ip}"), written(|row| &row.ip6))?;
         }
         Ok(())
     }
 
     /// Notes who has a value. Errors: another has it, too, with both lines.
     fn own(
-        &self,
-        owners: &mut Owners,
+        &mut self,
+        source: ScenarioText<'_>,
         name: &str,
         value: String,
         place: Option<Range<usize>>,
     ) -> Result<(), ScenarioError> {
         let name = name.into();
         let owner = Owner { name, place };
-        let Some(before) = owners.0.insert(value.clone(), owner.clone()) else {
+        let Some(before) = self.0.insert(value.clone(), owner.clone()) else {
             return Ok(());
         };
         let (one, other) = match owner.place {
@@ -83,11 +83,11 @@ impl Builder<'_> {
             None => (before, owner),
         };
         let why = match other.place {
-            Some(place) => format!("line {}", self.source.line(place)),
+            Some(place) => format!("line {}", source.line(place)),
             None => "by default".into(),
         };
         let place = one.place.expect("all defaults differ");
         let text = format!("{value}: {} has it, too ({why})", other.name);
-        Err(self.source.error(place, text))
+        Err(source.error(place, text))
     }
 }
