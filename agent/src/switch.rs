@@ -229,7 +229,10 @@ impl<E: FrameEngine> Switch<E> {
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
         let waits_for_time = self.waits_until().is_some() && !self.clock.was_set;
         let is_working = self.is_changing() && !waits_for_time && self.reads_until().is_none();
-        if is_working || self.datapath.is_behind() || self.bundles.has_discarded() {
+        let lane = self.datapath.lane();
+        let is_behind =
+            !lane.backlog.is_empty() || lane.has_wanted() && self.datapath.changes().lets_add();
+        if is_working || is_behind || self.bundles.has_discarded() {
             return true;
         }
         if !self.datapath.changes().news().is_empty() {

@@ -173,15 +173,6 @@ impl<E: FrameEngine> Datapath<E> {
         }
     }
 
-    /// Returns true if there is something for [`Datapath::catch_up`] to do.
-    pub fn is_behind(&self) -> bool {
-        #[cfg(feature = "wanted")]
-        if !self.lane.wanted.is_empty() && self.changes.lets_add() {
-            return true;
-        }
-        !self.lane.backlog.is_empty()
-    }
-
     /// Returns the state that its data-plane thread has for itself.
     pub fn lane(&self) -> &Lane<E> {
         &self.lane

@@ -60,27 +60,43 @@ impl Switch {
     /// Errors: the first thing that is wrong, with its place; then nothing changes.
     pub fn load_entries(&mut self, bytes: &[u8]) -> Result<()> {
         let document = json::parse(bytes)?;
-        let mut before = Vec::new();
-        let loaded = self.load_all(&Node::root(&document), &mut before);
+        let before = Vec::new();
+        let mut loading = Loading {
+            switch: self,
+            before,
+        };
+        let loaded = loading.load(&Node::root(&document));
         if loaded.is_err() {
-            before.into_iter().rev().for_each(|was| self.undo(was));
+            loading.undo();
         }
         loaded
     }
+}
 
-    /// The same up to the first thing that is wrong. Appends what was `before` each change.
-    fn load_all(&mut self, root: &Node<'_>, before: &mut Vec<Before>) -> Result<()> {
+/// A switch with entries of a part of a file, and what was before each.
+struct Loading<'a> {
+    switch: &'a mut Switch,
+    before: Vec<Before>,
+}
+
+impl Loading<'_> {
+    /// Adds what a file has, up to the first thing that is wrong.
+    fn load(&mut self, root: &Node<'_>) -> Result<()> {
         root.only(FILE_KEYS)?;
         for node in root.list("table_entries")? {
-            before.push(self.load_entry(&node)?);
+            let was = self.entry(&node)?;
+            self.before.push(was);
         }
         for node in root.list("multicast_group_entries")? {
             node.only(GROUP_KEYS)?;
             let id = small(&node.get("multicast_group_id")?)?;
-            let was = Before::Group(id, self.replication().groups.get(&id).cloned());
-            let set = self.replication_mut().set_group(id, replicas(&node)?);
+            let was = Before::Group(id, self.switch.replication().groups.get(&id).cloned());
+            let set = self
+                .switch
+                .replication_mut()
+                .set_group(id, replicas(&node)?);
             set.map_err(|error| node.error(error.to_string()))?;
-            before.push(was);
+            self.before.push(was);
         }
         for node in root.list("clone_session_entries")? {
             node.only(SESSION_KEYS)?;
@@ -93,65 +109,69 @@ impl Switch {
                 replicas: replicas(&node)?,
                 truncate,
             };
-            let was = Before::Session(id, self.replication().sessions.get(&id).cloned());
-            let set = self.replication_mut().set_session(id, Some(session));
+            let was = Before::Session(id, self.switch.replication().sessions.get(&id).cloned());
+            let set = self.switch.replication_mut().set_session(id, Some(session));
             set.map_err(|error| node.error(error.to_string()))?;
-            before.push(was);
+            self.before.push(was);
         }
         Ok(())
     }
 
-    fn undo(&mut self, before: Before) {
-        match before {
-            Before::NoEntry(table, handle) => {
-                let removed = self.delete(table, handle);
-                removed.expect("it was added, so that it is there and no constant");
-            }
-            Before::Default(table, does) => self.state_mut().tables[table].default = does,
-            Before::Group(id, replicas) => {
-                put_back(&mut self.replication_mut().groups, id, replicas);
-            }
-            Before::Session(id, session) => {
-                put_back(&mut self.replication_mut().sessions, id, session);
+    /// Takes all back, the last first.
+    fn undo(self) {
+        let switch = self.switch;
+        for was in self.before.into_iter().rev() {
+            match was {
+                Before::NoEntry(table, handle) => {
+                    let removed = switch.delete(table, handle);
+                    removed.expect("it was added, so that it is there and no constant");
+                }
+                Before::Default(table, does) => switch.state_mut().tables[table].default = does,
+                Before::Group(id, replicas) => {
+                    put_back(&mut switch.replication_mut().groups, id, replicas);
+                }
+                Before::Session(id, session) => {
+                    put_back(&mut switch.replication_mut().sessions, id, session);
+                }
             }
         }
     }
 
-    fn load_entry(&mut self, node: &Node<'_>) -> Result<Before> {
+    fn entry(&mut self, node: &Node<'_>) -> Result<Before> {
         node.only(ENTRY_KEYS)?;
         let name = node.get("table")?;
-        let Some(table) = self.program().index(Named::Table, name.text()?) else {
+        let Some(table) = self.switch.program().index(Named::Table, name.text()?) else {
             return name.refuse("the program has no such table");
         };
-        let does = self.load_action(table, node)?;
+        let does = self.action(table, node)?;
         let default = match node.find("default_action")? {
             Some(default) => default.boolean()?,
             None => false,
         };
         let done = if default {
-            let was = Before::Default(table, self.default_of(table).cloned());
-            self.set_default(table, Some(does)).map(|()| was)
+            let was = Before::Default(table, self.switch.default_of(table).cloned());
+            self.switch.set_default(table, Some(does)).map(|()| was)
         } else {
             let priority = match node.find("priority")? {
                 Some(priority) => priority.number(i32::MAX as u64)? as i32,
-                None if self.state().tables[table].has_priorities() => {
+                None if self.switch.state().tables[table].has_priorities() => {
                     return node.refuse("has no priority, which entries of this table need");
                 }
                 None => 0,
             };
-            let parts = &self.program().tables[table].key;
+            let parts = &self.switch.program().tables[table].key;
             let entry = Entry::new(load_key(parts, node)?, priority, does);
-            let added = self.insert(table, entry);
+            let added = self.switch.insert(table, entry);
             added.map(|handle| Before::NoEntry(table, handle))
         };
         done.map_err(|error| node.error(error.to_string()))
     }
 
-    fn load_action(&self, table: usize, node: &Node<'_>) -> Result<Does> {
+    fn action(&self, table: usize, node: &Node<'_>) -> Result<Does> {
         let name = node.get("action_name")?;
-        let action = self.action_of(table, name.text()?);
+        let action = self.switch.action_of(table, name.text()?);
         let action = action.map_err(|error| name.error(error.to_string()))?;
-        let parameters = &self.program().actions[action].parameters;
+        let parameters = &self.switch.program().actions[action].parameters;
         let mut said = members(node, "action_params")?;
         let mut data = Vec::new();
         for (parameter, _) in parameters {

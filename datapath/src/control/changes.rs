@@ -65,8 +65,7 @@ impl<E: FrameEngine> Changes<E> {
     }
 
     /// Returns true if entries may be added that are no part of a change in progress.
-    #[cfg(feature = "wanted")]
-    pub(crate) fn lets_add(&self) -> bool {
+    pub fn lets_add(&self) -> bool {
         !self.in_progress() && !self.have_bundle()
     }
 

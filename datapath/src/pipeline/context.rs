@@ -134,6 +134,14 @@ impl<E: EngineNotes> Lane<E> {
         }
     }
 
+    /// Returns true if hooks want entries.
+    pub fn has_wanted(&self) -> bool {
+        #[cfg(feature = "wanted")]
+        return !self.wanted.is_empty();
+        #[cfg(not(feature = "wanted"))]
+        false
+    }
+
     /// Returns how many packets were dropped for each reason that occurred.
     pub fn drops(&self) -> impl Iterator<Item = (DropReason, u64)> {
         let counted = DropReason::ALL

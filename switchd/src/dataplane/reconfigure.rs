@@ -34,7 +34,7 @@ impl DataPlane {
         ready: oneshot::Sender<()>,
         go: oneshot::Receiver<()>,
     ) -> Answer {
-        self.check_numbers(&new.ports)?;
+        check_numbers(&self.config, &new.ports)?;
         let opened = self.open_ports(&new.ports)?;
         let copiers = copiers::configured(&self.live, &new, &self.config.copiers)?;
         self.live.workers().gather_states();
@@ -202,22 +202,6 @@ impl DataPlane {
         new.map(|spec| self.live.io().open(spec)).collect()
     }
 
-    /// Errors: with several workers, a port would get another number.
-    fn check_numbers(&self, wanted: &[PortSpec]) -> Result<()> {
-        let is_moved = |old: &&PortSpec| {
-            let mut new = wanted.iter();
-            new.any(|new| new.kind == old.kind && new.number != old.number)
-        };
-        match self.config.ports.iter().find(is_moved) {
-            Some(port) if self.config.workers > 1 => Err(format!(
-                "port {}: with --workers, a port keeps its number; remove it, and then add it",
-                port.kind
-            )
-            .into()),
-            Some(_) | None => Ok(()),
-        }
-    }
-
     /// Replaces the ports by those of `wanted`, of which `opened` are new. A port that existed
     /// before keeps its driver, even if its number, rate or ring changes.
     ///
@@ -317,5 +301,21 @@ pub(super) fn is_wanted(config: &Config, origin: &Origin) -> bool {
             wanted.is_some_and(|wanted| wanted.transport == *transport)
         }
         Origin::Passive { .. } => true,
+    }
+}
+
+/// Errors: with several workers, a port would get another number.
+fn check_numbers(config: &Config, wanted: &[PortSpec]) -> Result<()> {
+    let is_moved = |old: &&PortSpec| {
+        let mut new = wanted.iter();
+        new.any(|new| new.kind == old.kind && new.number != old.number)
+    };
+    match config.ports.iter().find(is_moved) {
+        Some(port) if config.workers > 1 => Err(format!(
+            "port {}: with --workers, a port keeps its number; remove it, and then add it",
+            port.kind
+        )
+        .into()),
+        Some(_) | None => Ok(()),
     }
 }
