@@ -118,7 +118,7 @@ fn read(file: &Path) -> Result<String> {
 
 /// Reads a program. Errors: what is wrong with it, and where.
 fn load(file: &Path) -> Result<Program> {
-    config::p4::load("", file).map_err(Error::into_usage)
+    config::p4::load(file).map_err(Error::into_usage)
 }
 
 /// Plays a case, and prints what became of it. Returns whether it passes.

@@ -81,9 +81,10 @@ pub async fn serve(
     let lock = Lock::of(configs, &folder, account)?.map(Arc::new);
     let (to, requests) = mpsc::channel(1);
     let control = open_control(&mut config, &folder, &to).await?;
-    let program = config.p4.as_ref().ok_or("there is no P4 program")?;
+    let program = config.p4.as_mut().ok_or("there is no P4 program")?;
+    let switch = program.take_switch().ok_or("the switch runs already")?;
     let (server, controllers) = runtime::open(program).await?.unzip();
-    let (queue, done) = start(&config, lock.clone(), controllers).await?;
+    let (queue, done) = start(&config, switch, lock.clone(), controllers).await?;
     let process = P4Process {
         config,
         source: Arc::new(source),
@@ -111,6 +112,7 @@ pub async fn serve(
 /// Starts the data-plane thread. Returns its queue, and where its end is told. Errors: a sentence.
 async fn start(
     config: &Config,
+    switch: Switch,
     lock: Option<Arc<Lock>>,
     controllers: Option<ToControllers>,
 ) -> Result<(P4Queue, oneshot::Receiver<Result<()>>)> {
@@ -121,7 +123,7 @@ async fn start(
     thread::Builder::new()
         .name("data-plane".into())
         .spawn(move || {
-            let mut plane = match build(&its_config, lock.as_deref(), asked) {
+            let mut plane = match build(&its_config, switch, lock.as_deref(), asked) {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
             };
@@ -137,11 +139,13 @@ async fn start(
     Ok((P4Queue(inputs), done))
 }
 
-/// Opens the ports, makes the switch and gives up rights, in the data-plane thread. Errors: a
-/// sentence.
-fn build(config: &Config, lock: Option<&Lock>, inputs: mpsc::Receiver<Input>) -> Result<P4Plane> {
-    let program = config.p4.as_ref().ok_or("there is no P4 program")?;
-    let switch = program.switch()?;
+/// Opens the ports of the switch and gives up rights, in the data-plane thread. Errors: a sentence.
+fn build(
+    config: &Config,
+    switch: Switch,
+    lock: Option<&Lock>,
+    inputs: mpsc::Receiver<Input>,
+) -> Result<P4Plane> {
     let monitor = LinkMonitor::open().map_err(context("watching links"))?;
     let pool = Pool::new(POOL_BYTES);
     let mut plane = P4Plane::new(switch, pool, monitor, inputs, config.clone())?;
@@ -322,7 +326,7 @@ async fn read(reading: &mut Option<(Reading<Change, Error>, Asker)>) -> Result<C
 
 /// Reads the files again. Errors: what is wrong with them; a key changed that needs a restart.
 fn read_again(source: &ConfigSource, old: &Config) -> Result<Change> {
-    let (source, config) = if source.has_file() {
+    let (source, mut config) = if source.has_file() {
         let (source, mut configs) = source.read_again()?;
         if configs.len() > 1 {
             return Err("the file describes several switches now".into());
@@ -339,8 +343,9 @@ fn read_again(source: &ConfigSource, old: &Config) -> Result<Change> {
         let error = format!("{key}: with --p4 a change needs a restart; nothing was changed");
         return Err(error.into());
     }
-    let program = config.p4.as_ref().ok_or("there is no P4 program")?;
-    let switch = program.switch()?;
+    let program = config.p4.as_mut();
+    let switch = program.and_then(P4Program::take_switch);
+    let switch = switch.ok_or("there is no P4 program")?;
     Ok((source, config, switch))
 }
 

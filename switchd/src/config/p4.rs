@@ -60,7 +60,8 @@ pub struct P4Program {
     /// Without one, a controller sets it.
     program: Option<PathBuf>,
     entries: Option<PathBuf>,
-    seed: u64,
+    /// What was made of the files, until it begins to run.
+    switch: Option<Switch>,
     /// How controllers of P4Runtime reach it, if they may.
     pub runtime: Option<RuntimeOptions>,
 }
@@ -102,9 +103,9 @@ fn tls(options: &Options) -> Option<RuntimeFiles> {
 }
 
 impl RuntimeOptions {
-    /// Reads these options of a switch with this program; `None` without an address. Errors: what
-    /// is wrong with one.
-    fn of(options: &Options, ports: &[PortSpec]) -> Result<Option<Self>> {
+    /// Reads these options of a switch with this program, if it has one; `None` without an address.
+    /// Errors: what is wrong with one.
+    fn of(options: &Options, ports: &[PortSpec], program: String) -> Result<Option<Self>> {
         let Some(address) = &options.p4runtime else {
             refuse_without("p4runtime", NEEDING_P4RUNTIME, options)?;
             return refuse_without("p4runtime", TLS, options).map(|()| None);
@@ -123,8 +124,8 @@ impl RuntimeOptions {
             }
         }
         let p4info = options.p4info.as_ref();
-        let both = options.p4.as_ref().zip(p4info);
-        let pipeline = both.map(|(program, p4info)| pipeline(program, p4info));
+        // Without a program, P4Info was refused.
+        let pipeline = p4info.map(|p4info| pipeline(program, p4info));
         Ok(Some(Self {
             address,
             device_id: options.p4_device_id.unwrap_or(1),
@@ -177,15 +178,20 @@ impl P4Program {
             let error = format!("--port {kind}: with {with} a port number is 0 to {MAX_PORT}");
             return Err(error.into());
         }
-        let mut this = Self {
+        let (program, text) = match &options.p4 {
+            Some(file) => read("--p4 ", file)?,
+            None => (Program::default(), String::new()),
+        };
+        let mut switch = Switch::new(program, options.seed.unwrap_or(0).into());
+        if let Some(file) = &options.p4_entries {
+            load_entries("--p4-entries ", file, &mut switch)?;
+        }
+        Ok(Some(Self {
             program: options.p4.clone(),
             entries: options.p4_entries.clone(),
-            seed: options.seed.unwrap_or(0).into(),
-            runtime: None,
-        };
-        this.switch()?;
-        this.runtime = RuntimeOptions::of(options, ports)?;
-        Ok(Some(this))
+            switch: Some(switch),
+            runtime: RuntimeOptions::of(options, ports, text)?,
+        }))
     }
 
     /// The file of the program, if there is one yet.
@@ -200,37 +206,35 @@ impl P4Program {
         files.chain(p4info)
     }
 
-    /// Reads the files, and makes a switch of them; without a program, one that drops all.
-    ///
-    /// Errors: what is wrong with them, and where.
-    pub fn switch(&self) -> Result<Switch> {
-        let program = match &self.program {
-            Some(file) => load("--p4 ", file)?,
-            None => Program::default(),
-        };
-        let mut switch = Switch::new(program, self.seed);
-        if let Some(file) = &self.entries {
-            load_entries("--p4-entries ", file, &mut switch)?;
-        }
-        Ok(switch)
+    /// The switch that the files describe, for the first who asks; without a program, one that
+    /// drops all.
+    pub fn take_switch(&mut self) -> Option<Switch> {
+        self.switch.take()
     }
 }
 
 /// A program with its P4Info, as controllers of P4Runtime know it. Errors: what is wrong with it.
-fn pipeline(program: &Path, p4info: &Path) -> Result<Pipeline> {
+fn pipeline(program: String, p4info: &Path) -> Result<Pipeline> {
     let name = format!("--p4info {}", p4info.display());
     let p4info = read_input(p4info).map_err(context(&name))?;
-    let program = read_input(program).map_err(context(program.display()))?;
     let pipeline = Pipeline::new(&p4info, program.into_bytes());
     pipeline.map_err(|error| context(&name)(error.to_string()))
 }
 
-/// Reads a program. Errors: what is wrong with it, and where; after the file's name and `option`.
-pub fn load(option: &str, file: &Path) -> Result<Program> {
+/// Reads a program, and gives its text, too. Errors: what is wrong with it, and where; after the
+/// file's name and `option`.
+fn read(option: &str, file: &Path) -> Result<(Program, String)> {
     let name = format!("{option}{}", file.display());
     let text = read_input(file).map_err(context(&name))?;
-    let program = Program::load(text.as_bytes());
-    program.map_err(|error| context(&name)(error.to_string()))
+    match Program::load(text.as_bytes()) {
+        Ok(program) => Ok((program, text)),
+        Err(error) => Err(context(&name)(error.to_string())),
+    }
+}
+
+/// Reads a program. Errors: what is wrong with it, and where; after the file's name.
+pub fn load(file: &Path) -> Result<Program> {
+    read("", file).map(|(program, _)| program)
 }
 
 /// Adds the entries of a file. Errors: the first that is wrong, and where; after the file's name
