@@ -141,7 +141,7 @@ fn what_is_wrong_with_a_p4_switch_is_named_with_its_line() {
         ),
         (
             r1(right) + "[defaults.switch]\np4 = \"x\"",
-            "line 7: defaults.switch: p4 and entries are keys of switches with a name",
+            "line 7: defaults.switch: name, dpid, flows, p4 and entries are of a [[switch]] only",
         ),
     ] {
         let refused = refusal(&rows);
