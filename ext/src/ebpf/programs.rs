@@ -8,9 +8,9 @@ use bofuss_oflib::wire::Bytes;
 
 use super::code::Code;
 use super::error::{BAD_KEY, FULL, NO_MAP, NO_PROGRAM};
+use super::instruction::SLOT_BYTES;
 use super::map::{Map, MapForm, UpdateIf};
 use super::name::Name;
-use super::instruction::SLOT_BYTES;
 use super::wire::{MAX_MAPS, MapMod, MapRequest, ProgramMod};
 
 /// The most programs.
@@ -113,12 +113,12 @@ impl Programs {
         let before = all.remove(name);
         let (runs, steps) = before.as_ref().map_or((0, 0), |one| (one.runs, one.steps));
         let mut old = before.map_or(Vec::new(), |one| one.maps);
-        let maps = forms.iter().map(|form| {
-            match old.iter().position(|map| map.form() == form) {
+        let maps = forms
+            .iter()
+            .map(|form| match old.iter().position(|map| map.form() == form) {
                 Some(at) => old.swap_remove(at),
                 None => Map::new(form.clone()),
-            }
-        });
+            });
         let program = Program {
             maps: maps.collect(),
             code: Arc::new(code.clone()),
@@ -135,7 +135,11 @@ impl Programs {
         let map = program.ok_or(NO_PROGRAM)?.map(&change.map)?;
         let key = &change.key.0;
         let Some(value) = &change.value else {
-            return if map.delete(key) { Ok(()) } else { Err(BAD_KEY) };
+            return if map.delete(key) {
+                Ok(())
+            } else {
+                Err(BAD_KEY)
+            };
         };
         if !map.fits(key, &value.0) {
             return Err(BAD_KEY);

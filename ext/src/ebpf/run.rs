@@ -170,8 +170,7 @@ impl<O: Outside> Machine<'_, O> {
 
     /// The address of a load or store.
     fn at(&self, this: Instruction, base: u8) -> u64 {
-        self.register(base)
-            .wrapping_add_signed(this.offset.into())
+        self.register(base).wrapping_add_signed(this.offset.into())
     }
 
     /// The second operand of arithmetic or of a comparison.
@@ -218,7 +217,9 @@ impl<O: Outside> Machine<'_, O> {
             }
             PACKET if offset >= METADATA_BYTES => {
                 let from = offset - METADATA_BYTES;
-                self.outside.packet_mut().get_mut(from..from.saturating_add(count))
+                self.outside
+                    .packet_mut()
+                    .get_mut(from..from.saturating_add(count))
             }
             STACK => self.stack.get_mut(offset..offset.saturating_add(count)),
             region => {
@@ -259,7 +260,13 @@ impl<O: Outside> Machine<'_, O> {
     fn atomic(&mut self, this: Instruction) -> Result<(), Fault> {
         let (at, size) = (self.at(this, this.dst), this.size());
         let before = self.load(at, size)?;
-        let cut = |value: u64| if size == 4 { value & u64::from(u32::MAX) } else { value };
+        let cut = |value: u64| {
+            if size == 4 {
+                value & u64::from(u32::MAX)
+            } else {
+                value
+            }
+        };
         let expected = cut(self.registers[0]);
         let after = atomic::after(this.imm, before, cut(self.register(this.src)), expected);
         self.store(at, size, after)?;

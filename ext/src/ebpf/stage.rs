@@ -182,7 +182,11 @@ impl Hook for Stage {
         for (name, program) in self.0.in_order() {
             for (metric, help, value) in [
                 ("runs", "Packets for which a program was run", program.runs),
-                ("instructions", "Instructions of a program's runs", program.steps),
+                (
+                    "instructions",
+                    "Instructions of a program's runs",
+                    program.steps,
+                ),
             ] {
                 list.push(Metric {
                     name: metric,

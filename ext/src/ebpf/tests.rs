@@ -51,7 +51,10 @@ const EXIT: [u8; 8] = [0x95, 0, 0, 0, 0, 0, 0, 0];
 /// A constant of 64 bits, or with `src` 1 a map.
 fn constant(dst: u8, src: u8, value: u64) -> [[u8; 8]; 2] {
     let upper = (value >> 32) as i32;
-    [slot(0x18, dst, src, 0, value as i32), slot(0, 0, 0, 0, upper)]
+    [
+        slot(0x18, dst, src, 0, value as i32),
+        slot(0, 0, 0, 0, upper),
+    ]
 }
 
 /// What a program without maps returns for a packet.
@@ -95,8 +98,19 @@ fn arithmetic_is_that_of_the_specification() {
             let [b0, b1] = constant(2, 0, b);
             // The negative has no second operand.
             let source = if code == 0x80 { 0 } else { 0x08 };
-            let slots = [a0, a1, b0, b1, slot(code | source | class, 0, 2, 0, 0), EXIT];
-            assert_eq!(ran(&slots, &[]), Ok(wanted), "{code:#x} {class} {a:#x} {b:#x}");
+            let slots = [
+                a0,
+                a1,
+                b0,
+                b1,
+                slot(code | source | class, 0, 2, 0, 0),
+                EXIT,
+            ];
+            assert_eq!(
+                ran(&slots, &[]),
+                Ok(wanted),
+                "{code:#x} {class} {a:#x} {b:#x}"
+            );
         }
     }
     // Constants are extended by their sign, and the result of 32 bits by zeros.
@@ -119,10 +133,25 @@ fn comparisons_are_those_of_the_specification() {
     let minus = u64::MAX;
     // The codes of the comparisons that hold, of 64 bits and of 32.
     let cases: [(u64, u64, &[u8], &[u8]); 4] = [
-        (1, 1, &[0x1, 0x3, 0x4, 0x7, 0xb, 0xd], &[0x1, 0x3, 0x4, 0x7, 0xb, 0xd]),
-        (minus, 2, &[0x2, 0x3, 0x4, 0x5, 0xc, 0xd], &[0x2, 0x3, 0x4, 0x5, 0xc, 0xd]),
+        (
+            1,
+            1,
+            &[0x1, 0x3, 0x4, 0x7, 0xb, 0xd],
+            &[0x1, 0x3, 0x4, 0x7, 0xb, 0xd],
+        ),
+        (
+            minus,
+            2,
+            &[0x2, 0x3, 0x4, 0x5, 0xc, 0xd],
+            &[0x2, 0x3, 0x4, 0x5, 0xc, 0xd],
+        ),
         (4, 2, &[0x2, 0x3, 0x5, 0x6, 0x7], &[0x2, 0x3, 0x5, 0x6, 0x7]),
-        (1 << 32, 0, &[0x2, 0x3, 0x5, 0x6, 0x7], &[0x1, 0x3, 0x7, 0xb, 0xd]),
+        (
+            1 << 32,
+            0,
+            &[0x2, 0x3, 0x5, 0x6, 0x7],
+            &[0x1, 0x3, 0x7, 0xb, 0xd],
+        ),
     ];
     for (a, b, of_64, of_32) in cases {
         for (class, holding) in [(5, of_64), (6, of_32)] {
@@ -133,7 +162,11 @@ fn comparisons_are_those_of_the_specification() {
                 let one = slot(0xb7, 0, 0, 0, 1);
                 let slots = [a0, a1, b0, b1, one, jump, slot(0xb7, 0, 0, 0, 0), EXIT];
                 let wanted = u64::from(holding.contains(&code));
-                assert_eq!(ran(&slots, &[]), Ok(wanted), "{code:#x} {class} {a:#x} {b:#x}");
+                assert_eq!(
+                    ran(&slots, &[]),
+                    Ok(wanted),
+                    "{code:#x} {class} {a:#x} {b:#x}"
+                );
             }
         }
     }
@@ -176,18 +209,29 @@ fn code_that_is_wrong_is_refused_with_the_slot() {
         slot(0x18, 0, 1, 0, 1),
         slot(0x18, 0, 2, 0, 0),
     ] {
-        assert_eq!(load(&[nothing, unknown, EXIT]), Err(BadCode::Instruction(1)), "{unknown:x?}");
+        assert_eq!(
+            load(&[nothing, unknown, EXIT]),
+            Err(BadCode::Instruction(1)),
+            "{unknown:x?}"
+        );
     }
     // Jumps before the first and behind the last slot, and into a constant; an end without exit.
     for to in [-2, 2, i16::MAX, i16::MIN] {
-        assert_eq!(load(&[slot(0x15, 0, 0, to, 0), EXIT, EXIT]), Err(BadCode::Jump(0)), "{to}");
+        assert_eq!(
+            load(&[slot(0x15, 0, 0, to, 0), EXIT, EXIT]),
+            Err(BadCode::Jump(0)),
+            "{to}"
+        );
     }
     let into = slot(0x05, 0, 0, 1, 0);
     assert_eq!(load(&[into, map, rest, EXIT]), Err(BadCode::Jump(0)));
     assert_eq!(load(&[EXIT, nothing]), Err(BadCode::Jump(1)));
     // A loop without an end, where it is reached.
     let turns = slot(0x05, 0, 0, -1, 0);
-    assert_eq!(load(&[slot(0x15, 0, 0, 1, 0), turns, EXIT]), Err(BadCode::Endless(1)));
+    assert_eq!(
+        load(&[slot(0x15, 0, 0, 1, 0), turns, EXIT]),
+        Err(BadCode::Endless(1))
+    );
     assert_eq!(load(&[EXIT, turns]), Ok(()));
     assert_eq!(load(&[slot(0x15, 0, 0, -1, 0), EXIT]), Ok(()));
 }
@@ -215,10 +259,18 @@ fn memory_ends_where_it_ends() {
         (0x71, 10, -513),
         (0x71, 3, 0),
     ] {
-        assert_eq!(load(opcode, base, offset), out, "{opcode:#x} {base} {offset}");
+        assert_eq!(
+            load(opcode, base, offset),
+            out,
+            "{opcode:#x} {base} {offset}"
+        );
     }
     // What is stored is read, by each size; metadata is not to be written.
-    for (st, ldx, wanted) in [(0x72, 0x71, 0xfe), (0x6a, 0x69, 0xfffe), (0x62, 0x61, 0xffff_fffe)] {
+    for (st, ldx, wanted) in [
+        (0x72, 0x71, 0xfe),
+        (0x6a, 0x69, 0xfffe),
+        (0x62, 0x61, 0xffff_fffe),
+    ] {
         let slots = [slot(st, 10, 0, -8, -2), slot(ldx, 0, 10, -8, 0), EXIT];
         assert_eq!(ran(&slots, &[]), Ok(wanted));
     }
@@ -226,10 +278,25 @@ fn memory_ends_where_it_ends() {
     assert_eq!(ran(&slots, &[]), Ok(-2i64 as u64));
     assert_eq!(ran(&[slot(0x72, 1, 0, 13, 0), EXIT], &packet), out);
     // Any number is an address; none reaches further.
-    for address in [0, 3 << 32, 16 << 32, u64::MAX, 1 << 32 | 0xffff_ffff, 15 << 32] {
+    for address in [
+        0,
+        3 << 32,
+        16 << 32,
+        u64::MAX,
+        1 << 32 | 0xffff_ffff,
+        15 << 32,
+    ] {
         let [a0, a1] = constant(3, 0, address);
-        assert_eq!(ran(&[a0, a1, slot(0x79, 0, 3, 0, 0), EXIT], &packet), out, "{address:#x}");
-        assert_eq!(ran(&[a0, a1, slot(0x7b, 3, 0, 0, 0), EXIT], &packet), out, "{address:#x}");
+        assert_eq!(
+            ran(&[a0, a1, slot(0x79, 0, 3, 0, 0), EXIT], &packet),
+            out,
+            "{address:#x}"
+        );
+        assert_eq!(
+            ran(&[a0, a1, slot(0x7b, 3, 0, 0, 0), EXIT], &packet),
+            out,
+            "{address:#x}"
+        );
     }
 }
 
@@ -241,7 +308,11 @@ fn atomic_operations_give_what_was_there() {
         let expect = slot(0xb7, 0, 0, 0, 6);
         let atomic = slot(opcode, 10, 2, -8, imm);
         let after = slot(0x79, 3, 10, -8, 0);
-        let join = [slot(0x67, 2, 0, 0, 32), slot(0x4f, 0, 2, 0, 0), slot(0x4f, 0, 3, 0, 0)];
+        let join = [
+            slot(0x67, 2, 0, 0, 32),
+            slot(0x4f, 0, 2, 0, 0),
+            slot(0x4f, 0, 3, 0, 0),
+        ];
         // All in one number: what was there above, what is there below, in 32 bits.
         let slots = [&[before, a0, a1, expect, atomic, after][..], &join, &[EXIT]].concat();
         ran(&slots, &[])
@@ -253,7 +324,11 @@ fn atomic_operations_give_what_was_there() {
     assert_eq!(run(0xe1, 0xc3), Ok(6 << 32 | 3 | 6), "exchange");
     assert_eq!(run(0xf1, 0xc3), Ok(3 << 32 | 3 | 6), "exchange if equal");
     assert_eq!(run(0x00, 0xc3), Ok(3 << 32 | 9 | 6), "add");
-    assert_eq!(run(0xe1, 0xdb), Ok(6 << 32 | 0xf_0000_0003 | 6), "of 64 bits");
+    assert_eq!(
+        run(0xe1, 0xdb),
+        Ok(6 << 32 | 0xf_0000_0003 | 6),
+        "of 64 bits"
+    );
 }
 
 #[test]
@@ -331,7 +406,11 @@ fn an_array_has_all_its_numbers_from_the_start() {
     assert_eq!(call(2, map, 1, 5, 0), Ok(0));
     assert_eq!(call(1, map, 1, 0, 0), Ok(5));
     for helper in [1, 2] {
-        assert_eq!(call(helper, map, 2, 5, 0), Ok(u64::MAX), "there is no third");
+        assert_eq!(
+            call(helper, map, 2, 5, 0),
+            Ok(u64::MAX),
+            "there is no third"
+        );
     }
     assert_eq!(call(3, map, 1, 0, 0), Ok(u64::MAX), "none is deleted");
     assert_eq!(map.entries_from(0, 10).0.len(), 2);
@@ -375,7 +454,10 @@ fn a_run_tells_controllers_so_much_and_no_more() {
     assert_eq!(result(&notify(8)), (Ok(0), vec![(77, vec![0; 8])]));
     assert_eq!(result(&notify(9)), (Err(Fault::BadAccess), vec![]));
     assert_eq!(result(&notify(-1)), (Ok(u64::MAX), vec![]));
-    assert_eq!(result(&notify(MAX_NOTIFICATION_BYTES as i32 + 1)), (Ok(u64::MAX), vec![]));
+    assert_eq!(
+        result(&notify(MAX_NOTIFICATION_BYTES as i32 + 1)),
+        (Ok(u64::MAX), vec![])
+    );
     let (last, notified) = result(&[notify(8); MAX_NOTIFICATIONS + 1].concat());
     assert_eq!((last, notified.len()), (Ok(u64::MAX), MAX_NOTIFICATIONS));
 }

@@ -9,9 +9,7 @@ use bofuss_oflib::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ParseError};
 
 use super::code::{BadCode, Code};
-use super::error::{
-    BAD_COMMAND, BAD_INSTRUCTION, BAD_JUMP, BAD_KEY, BAD_LENGTH, BAD_MAP, ENDLESS,
-};
+use super::error::{BAD_COMMAND, BAD_INSTRUCTION, BAD_JUMP, BAD_KEY, BAD_LENGTH, BAD_MAP, ENDLESS};
 use super::map::{MapForm, MapKind};
 use super::name::Name;
 use crate::common::args::{Args, parse_number};
@@ -40,7 +38,9 @@ impl Wire for RunProgram {
     }
 
     fn encode(&self, w: &mut Writer<'_>) {
-        w.put(&self.program).put(&self.table.unwrap_or(NO_TABLE)).pad(7);
+        w.put(&self.program)
+            .put(&self.table.unwrap_or(NO_TABLE))
+            .pad(7);
     }
 }
 
@@ -48,7 +48,8 @@ impl TextForm for RunProgram {
     /// `NAME` or `NAME,table=N`.
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.program.text(f)?;
-        self.table.map_or(Ok(()), |table| write!(f, ",table={table}"))
+        self.table
+            .map_or(Ok(()), |table| write!(f, ",table={table}"))
     }
 }
 
@@ -212,7 +213,13 @@ impl Wire for MapForm {
         r.take(4)?;
         let row = MapKind::ALL.iter().find(|row| row.1 == number);
         let form = row.and_then(|row| {
-            Self::new(name, row.0, key_bytes.into(), value_bytes.into(), entries as usize)
+            Self::new(
+                name,
+                row.0,
+                key_bytes.into(),
+                value_bytes.into(),
+                entries as usize,
+            )
         });
         form.ok_or_else(|| at.err(BAD_MAP))
     }
@@ -221,7 +228,8 @@ impl Wire for MapForm {
         let (number, _) = kind_row(self.kind());
         // The maxima fit.
         w.put(self.name()).put(&number).pad(3);
-        w.put(&(self.key_bytes() as u16)).put(&(self.value_bytes() as u16));
+        w.put(&(self.key_bytes() as u16))
+            .put(&(self.value_bytes() as u16));
         w.put(&(self.entries() as u32)).pad(4);
     }
 }
@@ -237,13 +245,18 @@ impl TextForm for MapForm {
         let (_, kind) = kind_row(self.kind());
         let (name, entries) = (self.name(), self.entries());
         let (key, value) = (self.key_bytes(), self.value_bytes());
-        write!(f, "name={name},type={kind},key={key},value={value},entries={entries}")
+        write!(
+            f,
+            "name={name},type={kind},key={key},value={value},entries={entries}"
+        )
     }
 }
 
 /// Reads a map's text. Errors: what is wrong, in words.
 fn parse_map(text: &str) -> Result<MapForm, ParseError> {
-    let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+    let inner = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'));
     let mut args = Args::new(inner.ok_or_else(|| format!("'{text}' is not in parentheses"))?);
     let name = name(&mut args, "name")?;
     let kind = args.take("type").unwrap_or_default();
@@ -300,15 +313,28 @@ impl Wire for MapMod {
         let value: &[u8] = self.value.as_ref().map_or(&[], |value| &value.0);
         w.put(&u8::from(self.value.is_none())).pad(1);
         // A message has no room for more bytes than 16 bits can count.
-        w.put(&(self.key.0.len() as u16)).put(&(value.len() as u16)).pad(2);
-        w.put(&self.program).put(&self.map).put(&self.key).raw(value);
+        w.put(&(self.key.0.len() as u16))
+            .put(&(value.len() as u16))
+            .pad(2);
+        w.put(&self.program)
+            .put(&self.map)
+            .put(&self.key)
+            .raw(value);
     }
 }
 
 impl TextForm for MapMod {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let command = if self.value.is_some() { "set" } else { "delete" };
-        write!(f, "{command},program={},map={},key=", self.program, self.map)?;
+        let command = if self.value.is_some() {
+            "set"
+        } else {
+            "delete"
+        };
+        write!(
+            f,
+            "{command},program={},map={},key=",
+            self.program, self.map
+        )?;
         self.key.text(f)?;
         let Some(value) = &self.value else {
             return Ok(());
@@ -376,7 +402,10 @@ impl Wire for MapEntries {
     fn encode(&self, w: &mut Writer<'_>) {
         match self {
             Self::Request(request) => {
-                w.put(&REQUEST).pad(7).put(&request.program).put(&request.map);
+                w.put(&REQUEST)
+                    .pad(7)
+                    .put(&request.program)
+                    .put(&request.map);
             }
             Self::Reply(list) => {
                 w.put(&ValueList(list.clone()));

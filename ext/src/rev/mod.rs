@@ -40,15 +40,20 @@ pub static VALUES: [ExtRow; 6] = [
     ExtRow::typed::<Key>(ExtKind::Message, EXPERIMENTER, 2, "rev_key")
         .that_changes()
         .with_error_names(error::ERRORS)
-        .with_usage("key=HEX", "installs a key of 16 bytes, and forgets all flows"),
+        .with_usage(
+            "key=HEX",
+            "installs a key of 16 bytes, and forgets all flows",
+        ),
     ExtRow::new(ExtKind::Message, EXPERIMENTER, 3, "rev_forget")
         .with_args(&[Arg::new("flow", 8)])
         .that_changes()
         .with_usage("flow=N", "forgets a flow"),
     ExtRow::typed::<ValueList<FlowMac>>(ExtKind::Multipart, EXPERIMENTER, 4, "rev_flows")
         .with_usage("", "prints packets and the sum of MACs of each flow"),
-    ExtRow::new(ExtKind::Message, EXPERIMENTER, 5, "rev_status")
-        .with_usage("", "prints how many flows have a sum, and packets that are in none"),
+    ExtRow::new(ExtKind::Message, EXPERIMENTER, 5, "rev_status").with_usage(
+        "",
+        "prints how many flows have a sum, and packets that are in none",
+    ),
     ExtRow::new(ExtKind::Message, EXPERIMENTER, 6, "rev_status_reply").with_args(&[
         Arg::new("has_key", 1),
         Arg::new("flows", 4),
@@ -94,7 +99,11 @@ impl Rev {
             return;
         };
         let has_room = self.flows.len() < MAX_FLOWS || self.flows.contains_key(&flow);
-        let mac = if has_room { mac_of(cx, key, enforcement) } else { None };
+        let mac = if has_room {
+            mac_of(cx, key, enforcement)
+        } else {
+            None
+        };
         let Some(mac) = mac else {
             self.refused += 1;
             return;
@@ -220,8 +229,18 @@ impl Hook for Rev {
         let without_key = "Packets that came while there was no key";
         let refused = "Packets of flows for which there was no room";
         list.extend([
-            Metric::only("flows", "Flows with a sum of MACs", MetricKind::Gauge, flows),
-            Metric::only("without_key", without_key, MetricKind::Counter, self.without_key),
+            Metric::only(
+                "flows",
+                "Flows with a sum of MACs",
+                MetricKind::Gauge,
+                flows,
+            ),
+            Metric::only(
+                "without_key",
+                without_key,
+                MetricKind::Counter,
+                self.without_key,
+            ),
             Metric::only("refused", refused, MetricKind::Counter, self.refused),
         ]);
         None

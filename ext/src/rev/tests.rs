@@ -122,7 +122,12 @@ const ASKER: Asker = Asker {
 /// A UDP packet with this datum.
 fn packet(datum: u8) -> Vec<u8> {
     let data = [datum; 40];
-    let ip = ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, udp(4000, 80, &data));
+    let ip = ipv4(
+        [10, 0, 0, 1].into(),
+        [10, 0, 0, 2].into(),
+        64,
+        udp(4000, 80, &data),
+    );
     ethernet(Mac([2; 6]), Mac([4; 6]), ip)
 }
 
@@ -139,7 +144,12 @@ fn expected(flow: u64, enforcement: &Enforcement, packets: &[Vec<u8>]) -> FlowMa
 /// A TCP super-frame as a host leaves it to others: the checksum is that of the pseudo-header.
 fn super_frame(pool: &Pool, segments: u16) -> Frame {
     let data: Vec<u8> = (0..500 * segments).map(|at| (at % 251) as u8).collect();
-    let ip = ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, tcp(7, 80, 0x10, &data));
+    let ip = ipv4(
+        [10, 0, 0, 1].into(),
+        [10, 0, 0, 2].into(),
+        64,
+        tcp(7, 80, 0x10, &data),
+    );
     let mut frame = pool.frame(&ethernet(Mac([2; 6]), Mac([4; 6]), ip)).unwrap();
     let bytes = frame.bytes_mut();
     let pseudo = fold(sum(&bytes[26..34]) + 6 + (bytes.len() - 34) as u64);
@@ -171,7 +181,11 @@ fn each_packet_is_sent_and_is_in_the_sum_of_its_flow_on_every_engine() {
         packets.iter().for_each(|bytes| switch.receive_bytes(bytes));
         let sent: Vec<_> = switch.sent.iter().map(|one| one.bytes().to_vec()).collect();
         assert_eq!(sent, packets, "{name}");
-        assert_eq!(switch.flows(), [expected(5, &ENFORCEMENT, &packets)], "{name}");
+        assert_eq!(
+            switch.flows(),
+            [expected(5, &ENFORCEMENT, &packets)],
+            "{name}"
+        );
         let hits = switch.datapath.lane().engine.stats().hits;
         assert_eq!(hits, if engine == Engine::Cache { 8 } else { 0 }, "{name}");
     }
@@ -181,10 +195,34 @@ fn each_packet_is_sent_and_is_in_the_sum_of_its_flow_on_every_engine() {
 fn the_sum_differs_with_cookie_priority_table_and_ports() {
     let packets = [packet(1), packet(2), packet(2)];
     let others = [
-        ("cookie=8,priority=1,actions=rev_output(port=2,flow=5)", 0, 8, 1, 2),
-        ("cookie=9,priority=2,actions=rev_output(port=2,flow=5)", 0, 9, 2, 2),
-        ("cookie=9,priority=1,actions=rev_output(port=3,flow=5)", 0, 9, 1, 3),
-        ("cookie=9,priority=1,table=1,actions=rev_output(port=2,flow=5)", 1, 9, 1, 2),
+        (
+            "cookie=8,priority=1,actions=rev_output(port=2,flow=5)",
+            0,
+            8,
+            1,
+            2,
+        ),
+        (
+            "cookie=9,priority=2,actions=rev_output(port=2,flow=5)",
+            0,
+            9,
+            2,
+            2,
+        ),
+        (
+            "cookie=9,priority=1,actions=rev_output(port=3,flow=5)",
+            0,
+            9,
+            1,
+            3,
+        ),
+        (
+            "cookie=9,priority=1,table=1,actions=rev_output(port=2,flow=5)",
+            1,
+            9,
+            1,
+            2,
+        ),
     ];
     let wanted = expected(5, &ENFORCEMENT, &packets);
     for (name, engine) in Engine::ALL {
@@ -199,7 +237,11 @@ fn the_sum_differs_with_cookie_priority_table_and_ports() {
                 ..ENFORCEMENT
             };
             let found = switch.flows();
-            assert_eq!(found, [expected(5, &enforcement, &packets)], "{name}: {entry}");
+            assert_eq!(
+                found,
+                [expected(5, &enforcement, &packets)],
+                "{name}: {entry}"
+            );
             assert_ne!(found[0].mac, wanted.mac, "{name}: {entry}");
         }
     }
@@ -286,7 +328,10 @@ fn a_new_key_begins_new_sums_and_is_not_shown() {
     calls.message(ASKER, &key).unwrap();
     assert!(switch.flows().is_empty());
     switch.receive_bytes(&packet(1));
-    assert_ne!(switch.flows()[0].mac, expected(5, &ENFORCEMENT, &[packet(1)]).mac);
+    assert_ne!(
+        switch.flows()[0].mac,
+        expected(5, &ENFORCEMENT, &[packet(1)]).mac
+    );
     assert_eq!(key.to_string(), "rev_key(key=(not shown))");
     assert_eq!(format!("{:?}", key.body::<Key>().unwrap()), "Key(..)");
 }
@@ -304,7 +349,10 @@ fn a_trace_is_in_no_sum_and_tells_no_mac() {
     let mut metrics = Vec::new();
     let hooks = switch.datapath().hooks();
     hooks.metrics(Time(0), 0, 0, &mut metrics).unwrap();
-    assert!(metrics.iter().all(|metric| metric.value == 0), "{metrics:?}");
+    assert!(
+        metrics.iter().all(|metric| metric.value == 0),
+        "{metrics:?}"
+    );
 }
 
 #[test]

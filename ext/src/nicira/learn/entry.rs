@@ -47,7 +47,10 @@ impl Learn {
                 }
             }
         }
-        if fields.iter().any(|one| !one.field.maskable && !one.is_exact()) {
+        if fields
+            .iter()
+            .any(|one| !one.field.maskable && !one.is_exact())
+        {
             return Err(BadAction::BAD_SET_MASK);
         }
         let fields = Match::new(&fields).map_err(|_| BadAction::MATCH_INCONSISTENT)?;

@@ -25,7 +25,10 @@ pub(in crate::nicira) struct KnownEntries {
 impl KnownEntries {
     /// Returns true if a packet with these values would change nothing.
     pub(in crate::nicira) fn has(&self, learn: &Learn, values: &[u128], now: Time) -> bool {
-        let learned = self.by_action.get(learn).and_then(|known| known.get(values));
+        let learned = self
+            .by_action
+            .get(learn)
+            .and_then(|known| known.get(values));
         learned.is_some_and(|at| {
             let hard_ns = u64::from(learn.hard_timeout) * Time::SEC;
             hard_ns == 0 || now.since(*at) < RENEWAL_NS.min(hard_ns / 8)

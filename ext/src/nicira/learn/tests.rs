@@ -82,7 +82,10 @@ fn names_of_ovs_ofctl_mean_the_same() {
         "learn(table=1,eth_type=0x800,nw_proto=17,nw_dst[]=nw_src[],tp_dst[]=tp_src[])",
         TEXTS[3],
     );
-    both("learn(NXM_OF_VLAN_TCI[13..15],vlan_tci[12]=1)", "learn(vlan_pcp[],vlan_vid[12]=1)");
+    both(
+        "learn(NXM_OF_VLAN_TCI[13..15],vlan_tci[12]=1)",
+        "learn(vlan_pcp[],vlan_vid[12]=1)",
+    );
 }
 
 #[test]
@@ -94,7 +97,11 @@ fn every_prefix_of_an_action_is_an_error_and_no_panic() {
     let whole = action(&parts.concat());
     assert!(decode(&whole).is_ok());
     for end in 1..whole.len() {
-        assert_eq!(decode(&whole[..end]), Err(BadAction::BAD_LEN), "{end} bytes");
+        assert_eq!(
+            decode(&whole[..end]),
+            Err(BadAction::BAD_LEN),
+            "{end} bytes"
+        );
     }
     for end in [33, 34, 36, 40, 44, 45, 46 + 8] {
         let mut cut = whole[..end].to_vec();
@@ -126,16 +133,31 @@ fn what_is_wrong_has_the_error_that_says_so() {
     let cases: [(ErrorCode, Result<_, _>); 9] = [
         // A reserved bit, an unknown kind, an output of a value, a value above its bits.
         (BadAction::BAD_ARGUMENT, part([4, 16], &[&in_port, &at_0])),
-        (BadAction::BAD_ARGUMENT, part([0x18, 16], &[&in_port, &at_0])),
+        (
+            BadAction::BAD_ARGUMENT,
+            part([0x18, 16], &[&in_port, &at_0]),
+        ),
         (BadAction::BAD_ARGUMENT, part([0x30, 16], &[&[0, 1]])),
-        (BadAction::BAD_ARGUMENT, part([0x20, 3], &[&[0, 8], &eth_dst, &at_0])),
+        (
+            BadAction::BAD_ARGUMENT,
+            part([0x20, 3], &[&[0, 8], &eth_dst, &at_0]),
+        ),
         // Unknown fields; bits outside of a field, none, and those of two fields.
-        (BadAction::BAD_SET_TYPE, part([0x10, 16], &[&[0, 1, 0xfe, 2], &at_0])),
+        (
+            BadAction::BAD_SET_TYPE,
+            part([0x10, 16], &[&[0, 1, 0xfe, 2], &at_0]),
+        ),
         (BadAction::BAD_SET_LEN, part([0x10, 17], &[&in_port, &at_0])),
         (BadAction::BAD_SET_LEN, part([0x10, 0], &[&in_port, &at_0])),
-        (BadAction::BAD_SET_LEN, part([0x10, 16], &[&[0, 0, 8, 2], &at_0])),
+        (
+            BadAction::BAD_SET_LEN,
+            part([0x10, 16], &[&[0, 0, 8, 2], &at_0]),
+        ),
         // A field that cannot be set.
-        (BadAction::BAD_SET_ARGUMENT, part([0x28, 16], &[&[0, 1], &in_port, &at_0])),
+        (
+            BadAction::BAD_SET_ARGUMENT,
+            part([0x28, 16], &[&[0, 1], &in_port, &at_0]),
+        ),
     ];
     for (number, (error, found)) in cases.into_iter().enumerate() {
         assert_eq!(found, Err(error), "case {number}");
@@ -145,7 +167,10 @@ fn what_is_wrong_has_the_error_that_says_so() {
 #[test]
 fn texts_that_are_wrong_say_why() {
     let cases = vec![
-        ("learn(delete_learned)", "'delete_learned' is one of Nicira's extensions"),
+        (
+            "learn(delete_learned)",
+            "'delete_learned' is one of Nicira's extensions",
+        ),
         ("learn(limit=5)", "'limit' is one of Nicira's extensions"),
         ("learn(table=255)", "it learns in one table"),
         ("learn(table=x)", "'x' is no number"),

@@ -80,11 +80,7 @@ impl Part {
     }
 
     /// Reads a part; `fields` are those that are matched before it.
-    fn parse(
-        text: &str,
-        fields: &[FieldMatch],
-        catalogue: &Catalogue,
-    ) -> Result<Self, ParseError> {
+    fn parse(text: &str, fields: &[FieldMatch], catalogue: &Catalogue) -> Result<Self, ParseError> {
         let subfield = |text: &str| Subfield::parse(text.trim(), fields, catalogue);
         if let Some(src) = text.strip_prefix("output:") {
             return subfield(src).map(Self::Output);
