@@ -105,8 +105,9 @@ pub use qos::{
 };
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use tables::{
-    entry::{Entry, EntryKey, HitEntry},
+    entry::{Entry, EntryKey},
     features::TABLE_CONFIG_BITS,
+    hit_entry::HitEntry,
     labels::Label,
     shape::PipelineShape,
     step_map::StepMap,

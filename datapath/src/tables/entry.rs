@@ -46,32 +46,6 @@ impl EntryKey {
     }
 }
 
-/// What names the entry that a packet hit last, to controllers and extensions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HitEntry {
-    /// Its cookie.
-    pub cookie: u64,
-    /// Its priority.
-    pub priority: u16,
-}
-
-impl HitEntry {
-    /// For what no single entry caused.
-    pub const NONE: Self = Self {
-        cookie: u64::MAX,
-        priority: 0,
-    };
-}
-
-impl From<&Entry> for HitEntry {
-    fn from(entry: &Entry) -> Self {
-        Self {
-            cookie: entry.cookie,
-            priority: entry.key.priority.0,
-        }
-    }
-}
-
 /// One flow entry. What packets change is in its first cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]

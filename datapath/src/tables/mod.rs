@@ -6,6 +6,7 @@ pub(crate) mod entry;
 pub(crate) mod eviction;
 pub(crate) mod features;
 pub(crate) mod field_uses;
+pub(crate) mod hit_entry;
 pub(crate) mod labels;
 #[cfg(feature = "replicas")]
 pub(crate) mod replicated;
