@@ -12,8 +12,8 @@ use super::map::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Map, UpdateIf};
 
 /// The most instructions of a run; a call of a helper counts as [`STEPS_OF_HELPER`].
 pub const MAX_STEPS: u32 = 16_384;
-/// Steps of a call.
-const STEPS_OF_HELPER: u32 = 32;
+/// The instructions as which a call of a helper counts.
+pub const STEPS_OF_HELPER: u32 = 32;
 /// Bytes of the stack.
 pub const STACK_BYTES: usize = 512;
 /// The most notifications of a run, and the most bytes of one.
