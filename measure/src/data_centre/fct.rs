@@ -40,9 +40,11 @@ pub const REDUCED_FLOWS: usize = 100;
 const SHORT_WARM_UP: usize = 20;
 const SHORT_FLOWS: usize = 100;
 /// Bytes at which flows are cut off.
-const MOST_BYTES: f64 = 100e6;
-pub const REDUCED_MOST_BYTES: f64 = 15e6;
-const SHORT_MOST_BYTES: f64 = 50e3;
+const MOST_BYTES: MostBytes = MostBytes {
+    long: 100e6,
+    short: 50e3,
+};
+const REDUCED_MOST_BYTES: f64 = 15e6;
 /// Seconds after the last arrival in which flows may end.
 const PATIENCE: f64 = 30.0;
 /// Simulated nanoseconds after which it is checked whether the user wants an end.
@@ -163,22 +165,39 @@ fn scenario(network: &LeafSpine, arrivals: &[FlowArrival], paths: &str, cost_us:
     text
 }
 
-/// The arrivals of a point.
-fn plan(limits: &Limits, point: &Point) -> ArrivalPlan<'static> {
+/// The sizes at which flows are cut off, in the long and in the short form. All reduced forms have
+/// the same.
+pub struct MostBytes {
+    pub long: f64,
+    pub short: f64,
+}
+
+/// The arrivals of a point, on links of a rate.
+pub fn plan_at(
+    link_bps: f64,
+    most: MostBytes,
+    limits: &Limits,
+    point: &Point,
+) -> ArrivalPlan<'static> {
     let network = LeafSpine::of(limits);
     let usual = match (limits.short, limits.reduced) {
-        (true, _) => SHORT_MOST_BYTES,
+        (true, _) => most.short,
         (false, true) => REDUCED_MOST_BYTES,
-        (false, false) => MOST_BYTES,
+        (false, false) => most.long,
     };
     ArrivalPlan {
         sizes: sizes_of(point),
         most_bytes: limits.largest_flow.unwrap_or(usual),
         servers_per_leaf: network.servers_per_leaf,
         leaves: network.leaves,
-        link_bps: LINK_MBPS * 1e6,
+        link_bps,
         load: point.mbps / LINK_MBPS,
     }
+}
+
+/// The arrivals of a point.
+fn plan(limits: &Limits, point: &Point) -> ArrivalPlan<'static> {
+    plan_at(LINK_MBPS * 1e6, MOST_BYTES, limits, point)
 }
 
 /// Flows that do not count, and flows that do.

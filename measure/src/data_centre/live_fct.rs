@@ -22,8 +22,8 @@ use crate::cases::point::{CaseVerdict, EndedFlow, Point, PointOutcome};
 use crate::cases::workbench::{Limits, Workbench};
 use crate::data_centre::fabric::{Fabric, FabricPlan, burst_bytes, processor_ticks, unsupported};
 use crate::data_centre::fct::{
-    self, FLOWS, LINK_MBPS, REDUCED_FLOWS, REDUCED_MOST_BYTES, REDUCED_WARM_UP, WARM_UP, form_note,
-    paths_of, sizes_of,
+    self, FLOWS, LINK_MBPS, MostBytes, REDUCED_FLOWS, REDUCED_WARM_UP, WARM_UP, form_note,
+    paths_of, plan_at,
 };
 use crate::data_centre::flow_classes::{
     IMBALANCE, PROCESSOR_TIME, PROCESSOR_TIME_OF, add_load, by_class,
@@ -40,15 +40,17 @@ use crate::testbed::net::context;
 pub const NAME: &str = "spine-leaf-live";
 /// Bytes at which flows are cut off, unless the user says otherwise: the most of web search, so
 /// that there are elephants. A run takes hours, which are printed before it begins.
-const MOST_BYTES: f64 = 30e6;
+const MOST_BYTES: MostBytes = MostBytes {
+    long: 30e6,
+    short: 30e3,
+};
 /// Links from server to server.
 const LINKS: f64 = 4.0;
 /// The metric of what full token buckets on its way take off a flow's time.
 const BUCKETS: &str = "time that full buckets take off a flow after a pause, at most";
-/// Flows and their sizes in the shortest form.
+/// Flows in the shortest form.
 const SHORT_WARM_UP: usize = 10;
 const SHORT_FLOWS: usize = 60;
-const SHORT_MOST_BYTES: f64 = 30e3;
 /// Seconds after the last arrival in which flows may end, at the paper's rate of links.
 const PATIENCE: f64 = 4.0;
 const REDUCED_PATIENCE: f64 = 2.0;
@@ -90,20 +92,8 @@ struct LiveRun {
 
 /// The arrivals of a point, on links that are slower by the scale.
 fn plan(limits: &Limits, point: &Point) -> ArrivalPlan<'static> {
-    let network = LeafSpine::of(limits);
-    let usual = match (limits.short, limits.reduced) {
-        (true, _) => SHORT_MOST_BYTES,
-        (false, true) => REDUCED_MOST_BYTES,
-        (false, false) => MOST_BYTES,
-    };
-    ArrivalPlan {
-        sizes: sizes_of(point),
-        most_bytes: limits.largest_flow.unwrap_or(usual),
-        servers_per_leaf: network.servers_per_leaf,
-        leaves: network.leaves,
-        link_bps: LINK_MBPS * 1e6 / f64::from(limits.scale),
-        load: point.mbps / LINK_MBPS,
-    }
+    let link_bps = LINK_MBPS * 1e6 / f64::from(limits.scale);
+    plan_at(link_bps, MOST_BYTES, limits, point)
 }
 
 /// The most time that a point takes on a set-up, in seconds, roughly.
