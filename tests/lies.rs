@@ -89,8 +89,9 @@ fn a_rate_that_the_meter_ended_is_said_to_be_a_bound() {
         let notes = result["notes"].to_string();
         assert!(notes.contains("\"at least"), "{case}: {result}");
         let rate = metric(result, number);
-        // A busy machine holds a flood up, so that the bound is lower, and true.
-        assert!((100.0..2_300.0).contains(&rate), "{case}: {rate}");
+        // A busy machine holds a flood up, so that the bound is lower, or lets it arrive in a
+        // shorter time than it was sent in, so that it is higher, and true.
+        assert!((100.0..20_000.0).contains(&rate), "{case}: {rate}");
     }
 }
 

@@ -8,7 +8,9 @@ use bofuss_ports::NetNs;
 use bofuss_tests::{have, ip, printed, program, run, until};
 
 const PAGE: &str = include_str!("../docs/several-machines.md");
-const TOOLS: &[&str] = &["ip", "ping", "iperf3"];
+const TOOLS: &[&str] = &["ip", "ping", "iperf3", "ss"];
+/// Starts a server for one client on the host of machine 2.
+const SERVER: &str = "ip netns exec h2 iperf3 --server --one-off --daemon";
 
 /// The blocks of commands of the page that say where they are typed: where, and what.
 fn blocks() -> Vec<(&'static str, &'static str)> {
@@ -95,6 +97,13 @@ impl Machines {
         }
     }
 
+    /// Waits until the server on the host of machine 2 listens: its daemon does so some time after
+    /// the command has ended.
+    fn listens(&self) {
+        let sockets = || self.on(1, "ip netns exec h2 ss -ltn");
+        until("iperf3 listens", || sockets().contains(":5201 "));
+    }
+
     /// The number that the switch of a machine counts under a reason, at its port to the tunnel.
     fn counts(&self, machine: usize, reason: &str) -> u64 {
         let said = self.on(machine, &format!("bofuss ctl s{} counters", machine + 1));
@@ -151,6 +160,7 @@ fn two_machines_are_one_network_by_the_commands_of_the_page() {
     let said = machines.block(ping);
     assert!(said.contains(" 0% packet loss"), "{said}");
     machines.block(server);
+    machines.listens();
     let said = machines.block(client);
     let received = said
         .lines()
@@ -168,7 +178,8 @@ fn two_machines_are_one_network_by_the_commands_of_the_page() {
         "{below}"
     );
     // UDP and the other direction.
-    machines.on(1, "ip netns exec h2 iperf3 --server --one-off --daemon");
+    machines.on(1, SERVER);
+    machines.listens();
     let datagrams = "ip netns exec h1 iperf3 --client 10.0.0.2 --udp --reverse --time 1 -b 10M";
     let said = machines.on(0, datagrams);
     // A busy machine may lose some in its sockets.
@@ -239,7 +250,8 @@ fn three_machines_with_a_tunnel_between_each_two_are_one_network_by_arp_path() {
             until("each reaches each", || machines.tries(machine, &ping).1);
         }
     }
-    machines.on(1, "ip netns exec h2 iperf3 --server --one-off --daemon");
+    machines.on(1, SERVER);
+    machines.listens();
     let said = machines.on(0, "ip netns exec h1 iperf3 --client 10.0.0.2 --time 1");
     let received = said
         .lines()

@@ -110,14 +110,12 @@ fn open_vswitch_is_measured_in_each_datapath_that_is_here() {
     assert!(found.iter().all(|result| result["subject"] == "ovs-afxdp"));
     // Its AF_XDP on a veth pair of a busy machine holds frames for 200 ms, or loses the few of a
     // point: that is a finding about Open vSwitch, and most points have frames.
+    let delays = || found.iter().filter(|result| result["case"] != "fm-add");
     let is_finding = |result: &&Value| result["notes"][0] == "no frame arrived";
-    let lost = found.iter().filter(is_finding).count();
-    let ok = found
-        .iter()
-        .filter(|result| result["verdict"] == "ok")
-        .count();
-    assert_eq!(ok + lost, found.len(), "{found:?}");
-    assert!(ok > found.len() / 2, "{found:?}");
+    let lost = delays().filter(is_finding).count();
+    let ok = delays().filter(|result| result["verdict"] == "ok").count();
+    assert_eq!(ok + lost, delays().count(), "{found:?}");
+    assert!(ok > lost, "{found:?}");
     // Open vSwitch with DPDK, which userspace-tso needs, is a package of its own, and wants huge
     // pages: without them the set-up says so.
     let folder = Folder::new();

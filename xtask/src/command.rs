@@ -9,6 +9,9 @@ use std::thread;
 /// mostly wait.
 const AT_A_TIME: usize = 3;
 
+/// How many of them are tried again if they fail: if more do, it is not for want of time.
+const MOST_AGAIN: usize = 3;
+
 /// Builds all libraries, programs and examples of the tree. Steps that need some of them build all:
 /// a package alone would select other features of its libraries, and compile them again.
 ///
@@ -48,15 +51,16 @@ pub(crate) fn cargo_command(words: &str) -> Command {
     cargo
 }
 
-/// Does some work for each item, for several at the same time, in their order.
+/// Does some work for each item, for several at the same time, in their order. What fails is tried
+/// once more, alone: beside others, a test may have to wait for longer than it has patience.
 ///
-/// Errors: those of the items.
+/// Errors: those of the items that fail alone, too; all, if more than [`MOST_AGAIN`] fail.
 pub(crate) fn side_by_side<Item: Send>(
     items: Vec<Item>,
-    work: impl Fn(Item) -> Result<(), String> + Sync,
+    work: impl Fn(&Item) -> Result<(), String> + Sync,
 ) -> Result<(), String> {
     let waiting = Mutex::new(items.into_iter());
-    let failures = Mutex::new(Vec::new());
+    let failed = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
@@ -64,14 +68,26 @@ pub(crate) fn side_by_side<Item: Send>(
                     // The lock is released before the work begins.
                     let next = waiting.lock().expect("no thread panics").next();
                     let Some(item) = next else { break };
-                    if let Err(e) = work(item) {
-                        failures.lock().expect("no thread panics").push(e);
+                    if let Err(e) = work(&item) {
+                        failed.lock().expect("no thread panics").push((item, e));
                     }
                 }
             });
         }
     });
-    all_succeeded(&failures.into_inner().expect("no thread panicked"))
+    let failed = failed.into_inner().expect("no thread panicked");
+    let is_tried_again = failed.len() <= MOST_AGAIN;
+    let mut failures = Vec::new();
+    for (item, failure) in failed {
+        if is_tried_again {
+            println!("beside others: {failure}; once more, alone:");
+        }
+        match is_tried_again.then(|| work(&item)) {
+            Some(Ok(())) => println!("alone it succeeded, beside others: {failure}"),
+            _ => failures.push(failure),
+        }
+    }
+    all_succeeded(&failures)
 }
 
 /// Errors: the failures, if there are any.

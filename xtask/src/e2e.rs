@@ -66,7 +66,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         packages: dist::folder(target, kind),
         scratch: std::env::temp_dir().join(format!("bofuss-e2e-{}", std::process::id())),
     };
-    let result = command::side_by_side(tests, |test| run.test(&test));
+    let result = command::side_by_side(tests, |test| run.test(test));
     // If files of a test cannot be removed, they do no harm.
     drop(std::fs::remove_dir_all(&run.scratch));
     result

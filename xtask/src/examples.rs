@@ -32,9 +32,9 @@ pub(crate) fn run(root: &Path, target: &Path, names: &str) -> Result<(), String>
     python::build(root, target)?;
     let all = folders(root, names)?;
     let (alone, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| is_named(path, ALONE));
-    let run = |folder: PathBuf| check(&folder, &interpreter, target);
+    let run = |folder: &PathBuf| check(folder, &interpreter, target);
     command::side_by_side(others, run)?;
-    alone.into_iter().try_for_each(run)
+    alone.iter().try_for_each(run)
 }
 
 /// Runs an example, and prints which result it has checked.
