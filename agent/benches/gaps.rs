@@ -173,7 +173,7 @@ fn filled_and_emptied(
 fn moved_together() -> [(&'static str, Steps); 1] {
     let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, Engine::Cache);
     for n in 0..MASKS {
-        let cookie = if n.is_multiple_of(100) { 2 } else { 1 };
+        let cookie = if n % 100 == 0 { 2 } else { 1 };
         let text = format!("cookie={cookie},{}{n}", own_mask(n));
         lab.flow(C::ADD, &text);
     }

@@ -162,9 +162,10 @@ impl Bundles {
 
     /// Adds a message that [`Bundles::check_add`] accepted.
     pub(crate) fn add(&mut self, from: Origin<'_>, message: Message) {
-        if let Message::BundleAdd(add) = message
-            && let Some(bundle) = self.open.get_mut(&(from.conn, add.bundle_id))
-        {
+        let Message::BundleAdd(add) = message else {
+            return;
+        };
+        if let Some(bundle) = self.open.get_mut(&(from.conn, add.bundle_id)) {
             if matches!(*add.message, Message::PortMod(_)) {
                 bundle.port_mods.push(bundle.messages.len());
             }
@@ -265,8 +266,10 @@ impl Bundles {
 
     /// Discards idle bundles. Their connections get BUNDLE_FAILED/TIMEOUT.
     pub(crate) fn end_idle<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
-        let is_over = |_: &_, bundle: &mut Bundle| bundle.idle_end().is_some_and(|end| end <= now);
-        for ((conn, _), bundle) in self.open.extract_if(.., is_over) {
+        let is_over = |bundle: &Bundle| bundle.idle_end().is_some_and(|end| end <= now);
+        let over = self.open.iter().filter(|(_, bundle)| is_over(bundle));
+        let over: Vec<_> = over.map(|(key, _)| *key).collect();
+        for (conn, bundle) in self.take_open(over) {
             let error = ErrorMsg::quoting(BundleFailed::TIMEOUT, &bundle.head);
             io.send(conn, bundle.xid, Message::Error(error));
             self.discarded.push(bundle);
@@ -314,8 +317,17 @@ impl Bundles {
     /// Discards the bundles of a connection.
     pub(crate) fn end(&mut self, conn: ConnId) {
         let range = (conn, 0)..=(conn, u32::MAX);
-        let ended = self.open.extract_if(range, |_, _| true);
-        self.discarded.extend(ended.map(|(_, bundle)| bundle));
+        let keys = self.open.range(range).map(|(key, _)| *key).collect();
+        let ended = self.take_open(keys);
+        self.discarded
+            .extend(ended.into_iter().map(|(_, bundle)| bundle));
+    }
+
+    /// Takes open bundles, with their connections.
+    fn take_open(&mut self, keys: Vec<(ConnId, u32)>) -> Vec<(ConnId, Bundle)> {
+        let keys = keys.into_iter();
+        keys.filter_map(|key| Some((key.0, self.open.remove(&key)?)))
+            .collect()
     }
 
     /// Returns true if memory of discarded bundles is still to be freed.

@@ -259,9 +259,8 @@ impl Commit {
     ) {
         datapath.bundle().commit(sink.now);
         for place in &self.bundle.port_mods {
-            if let Some((_, message)) = self.bundle.messages.get(*place)
-                && let Message::PortMod(port_mod) = &**message
-            {
+            let message = self.bundle.messages.get(*place);
+            if let Some(Message::PortMod(port_mod)) = message.map(|(_, message)| &**message) {
                 change_port(datapath, sink, port_mod);
             }
         }

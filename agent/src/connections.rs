@@ -71,9 +71,10 @@ impl Connections {
 
     /// Removes a connection; with a main connection also its auxiliary ones. Returns all of them.
     pub(crate) fn remove(&mut self, conn: ConnId) -> Vec<ConnId> {
-        let is_ended = |id: &ConnId, other: &mut Connection| *id == conn || other.main == conn;
-        let ended = self.by_id.extract_if(.., is_ended);
-        let ended = ended.map(|(id, _)| id).collect();
+        let with_it = |(id, other): &(&ConnId, &Connection)| **id == conn || other.main == conn;
+        let ended = self.by_id.iter().filter(with_it);
+        let ended: Vec<ConnId> = ended.map(|(id, _)| *id).collect();
+        self.by_id.retain(|id, _| !ended.contains(id));
         for main in self.by_id.values_mut() {
             main.auxiliaries.retain(|id| *id != conn);
         }

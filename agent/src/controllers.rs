@@ -60,9 +60,9 @@ impl Connection {
 
     /// Sends the waiting statuses of other controllers while there is room.
     pub(crate) fn report_late_controllers<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
-        while io.has_room(id)
-            && let Some((_, status)) = self.late_controllers.pop_first()
-        {
+        while io.has_room(id) {
+            let first = self.late_controllers.pop_first();
+            let Some((_, status)) = first else { return };
             io.send(id, UNASKED, Message::ControllerStatus(status));
         }
     }

@@ -265,9 +265,10 @@ pub(crate) fn forward_request<I: SwitchIo>(
 impl Connection {
     /// Sends waiting port changes while there is room.
     pub(crate) fn report_late_ports<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
-        while io.has_room(id)
-            && let Some((_, (reason, desc))) = self.late_ports.pop_first()
-        {
+        while io.has_room(id) {
+            let Some((_, (reason, desc))) = self.late_ports.pop_first() else {
+                return;
+            };
             let status = Message::PortStatus(PortStatus { reason, desc });
             io.send(id, UNASKED, status);
         }

@@ -119,10 +119,10 @@ fn go_on_with_commit<E: FrameEngine, I: SwitchIo>(
 
 fn go_on_with_change<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_, E, I>) {
     let sink = &mut parts.sink;
-    if let Some(result) = parts.datapath.control(sink.now, sink).work()
-        && let Some(pending) = parts.change.pending.take()
-        && sink.connections.has(pending.conn)
-    {
+    let result = parts.datapath.control(sink.now, sink).work();
+    let Some(result) = result else { return };
+    let pending = parts.change.pending.take();
+    if let Some(pending) = pending.filter(|pending| sink.connections.has(pending.conn)) {
         conclude(parts, pending.origin(), &pending.message, result);
     }
 }

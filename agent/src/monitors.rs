@@ -232,10 +232,8 @@ impl Monitoring {
     /// Restarts a walk that reports all entries, because the engine changes and with it the order
     /// of walks.
     pub(crate) fn order_changes(&mut self) {
-        if let Some(pause) = &mut self.pause
-            && pause.walk.is_some()
-        {
-            pause.walk = Some(Cursor::new(TableId::ALL));
+        if let Some(walk) = self.pause.as_mut().and_then(|pause| pause.walk.as_mut()) {
+            *walk = Cursor::new(TableId::ALL);
         }
     }
 
@@ -278,9 +276,10 @@ impl Monitoring {
     ) -> Option<Vec<FlowUpdate>> {
         let pause = self.pause.as_mut()?;
         let mut updates = Vec::new();
-        while updates.len() < REPORTED_PER_SLICE
-            && let Some(((table, key), late)) = pause.late.pop_first()
-        {
+        while updates.len() < REPORTED_PER_SLICE {
+            let Some(((table, key), late)) = pause.late.pop_first() else {
+                break;
+            };
             let event = if late.is_known {
                 FlowUpdateEvent::MODIFIED
             } else {

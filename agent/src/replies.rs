@@ -62,7 +62,8 @@ pub(crate) fn continue_dump<I: SwitchIo>(
         sink.io.send(conn, dump.xid, Message::MultipartReply(reply));
     }
     dump.continued = sink.now;
-    if !last && let Some(connection) = sink.connections.by_id.get_mut(&conn) {
+    let connection = sink.connections.by_id.get_mut(&conn);
+    if let Some(connection) = connection.filter(|_| !last) {
         connection.dump = Some(dump);
     }
     Ok(())

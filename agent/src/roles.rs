@@ -43,9 +43,8 @@ pub(crate) fn change_role<I: SwitchIo>(
     }
     if elected && version.roles_have_generations() {
         // A signed difference, so that the numbers may wrap. Spec: section 6.3.5.
-        if let Some(last) = connections.generation_id
-            && (asked.generation_id.wrapping_sub(last) as i64) < 0
-        {
+        let is_old = |last| (asked.generation_id.wrapping_sub(last) as i64) < 0;
+        if connections.generation_id.is_some_and(is_old) {
             return Err(RoleRequestFailed::STALE);
         }
         connections.generation_id = Some(asked.generation_id);

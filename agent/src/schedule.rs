@@ -108,9 +108,7 @@ impl CommitClock {
     /// Records the error of the commit that took effect since the last call, if there was one.
     /// `now` is when the first packet that can see it is handled.
     pub fn measure(&mut self, now: Time) {
-        if let Some(at_ns) = self.unmeasured_ns.take()
-            && let Some(ns) = self.ns(now)
-        {
+        if let Some((at_ns, ns)) = self.unmeasured_ns.take().zip(self.ns(now)) {
             self.errors.add(ns.abs_diff(at_ns));
         }
     }
@@ -128,9 +126,8 @@ impl CommitClock {
         refuse_experimenters(&request.experimenters)?;
         let clock_ns = self.ns(now);
         let accuracy_ns = self.errors.accuracy_ns();
-        if request.flags.has(BundleFeatureFlags::TIME_SET_SCHED)
-            && let Some(asked) = &request.time_capability
-        {
+        let sets = request.flags.has(BundleFeatureFlags::TIME_SET_SCHED);
+        if let Some(asked) = request.time_capability.as_ref().filter(|_| sets) {
             tolerances.max_future_ns = asked.sched_max_future.nanos().min(MAX_TOLERANCE_NS);
             tolerances.max_past_ns = asked.sched_max_past.nanos().min(MAX_TOLERANCE_NS);
         }

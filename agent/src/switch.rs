@@ -272,9 +272,8 @@ impl<E: FrameEngine> Switch<E> {
             }
         }
         for id in waiting {
-            if let Some(conn) = sink.connections.by_id.get_mut(&id)
-                && !is_committing
-            {
+            let connection = sink.connections.by_id.get_mut(&id);
+            if let Some(conn) = connection.filter(|_| !is_committing) {
                 conn.report_late_ports(id, sink.io);
                 conn.report_late_controllers(id, sink.io);
                 report_late_entries(datapath, sink, id);

@@ -12,7 +12,7 @@ use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow};
 use bofuss_oflib::field::TUNNEL_ID;
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::wire::{Bytes, cut};
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
 use crate::given_packet::packet_of;
@@ -77,9 +77,6 @@ pub(crate) fn trace(
     }
     let mut lines = StepLines(String::new());
     datapath.control(now, &mut lines).trace(packet);
-    lines
-        .0
-        .truncate(lines.0.floor_char_boundary(MAX_TRACE_BYTES));
-    let data = Bytes(lines.0.into_bytes());
+    let data = Bytes(cut(&lines.0, MAX_TRACE_BYTES).into());
     Ok(ExtValue::new(&ROWS[1], vec![], data))
 }

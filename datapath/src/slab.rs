@@ -86,10 +86,12 @@ impl<T> Slab<T> {
         while from < self.end() as usize {
             let number = from / CHUNK;
             let end = (number + 1) * CHUNK;
-            if self.chunks[number].used > 0
-                && let Some(slot) = (from..end).find(|slot| self.get(*slot as u32).is_some())
-            {
-                return Some(slot as u32);
+            let mut slots = from as u32..end as u32;
+            if self.chunks[number].used > 0 {
+                let found = slots.find(|slot| self.get(*slot).is_some());
+                if found.is_some() {
+                    return found;
+                }
             }
             from = end;
         }
@@ -377,7 +379,7 @@ mod tests {
         let mut slab = Slab::default();
         (0..50_000).for_each(|n| _ = slab.insert(|_| n));
         assert!(slab.is_dense() && !slab.is_sparse());
-        let leaves = |slot: &u32| !slot.is_multiple_of(100);
+        let leaves = |slot: &u32| slot % 100 != 0;
         (0..50_000)
             .filter(leaves)
             .for_each(|slot| _ = slab.remove(slot));

@@ -46,13 +46,11 @@ impl<K, V> Default for TrialMap<K, V> {
 impl<K: Hash + Eq + Clone, V: Clone> TrialMap<K, V> {
     /// The value of a key.
     pub fn get(&self, trial: Trial, key: &K) -> Option<&V> {
-        if trial.is_dry()
-            && trial == self.trial
-            && let Some(written) = self.layer.get(key)
-        {
-            return written.as_ref();
+        let layer = (trial.is_dry() && trial == self.trial).then_some(&self.layer);
+        match layer.and_then(|layer| layer.get(key)) {
+            Some(written) => written.as_ref(),
+            None => self.map.get(key),
         }
-        self.map.get(key)
     }
 
     /// The value of a key, for changes. A trial changes a copy of its own.

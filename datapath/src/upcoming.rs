@@ -205,10 +205,10 @@ impl Predicted {
 /// no header. `None` if the packet does not have it, or if an extension has placed it in a header.
 #[inline]
 pub fn arriving_value(field: &Field, arrival: &Key, layout: &Layout, bytes: &[u8]) -> Option<u128> {
-    if field.at.is_empty()
-        && let Some(value) = arrival.get(field, &mut ())
-    {
-        return Some(value);
-    }
-    layout.value(bytes, field)
+    let arrived = if field.at.is_empty() {
+        arrival.get(field, &mut ())
+    } else {
+        None
+    };
+    arrived.or_else(|| layout.value(bytes, field))
 }

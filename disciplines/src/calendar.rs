@@ -66,9 +66,10 @@ impl<T> Calendar<T> {
     /// Moves items from `later` into slots once these are near enough, before newer items are added
     /// there.
     fn refill(&mut self) {
-        while let Some(entry) = self.later.first_entry()
-            && self.slots.reaches(entry.key().0)
-        {
+        while let Some(entry) = self.later.first_entry() {
+            if !self.slots.reaches(entry.key().0) {
+                return;
+            }
             let ((start, _), thing) = entry.remove_entry();
             self.put_in_slot(start, thing);
         }

@@ -425,11 +425,11 @@ impl FairOrder {
 
     /// The microflow that sends next by its share. Newcomers take turns with the others.
     fn next(&mut self, now: Time) -> Option<FlowNumber> {
-        if self.newcomer_was_last
-            && let Some(number) = self.next_in_order(now)
-        {
-            self.newcomer_was_last = false;
-            return Some(number);
+        if self.newcomer_was_last {
+            if let Some(number) = self.next_in_order(now) {
+                self.newcomer_was_last = false;
+                return Some(number);
+            }
         }
         let newcomer = self.next_newcomer();
         self.newcomer_was_last = newcomer.is_some();

@@ -211,12 +211,16 @@ impl SwitchIo for Effects {
             self.waiting.push_back(effect);
             return;
         };
-        let follows = matches!(self.waiting.back(), Some(Effect::Send { conn: last, bytes })
-            if *last == conn && bytes.len() < SEND_BYTES);
         let mut bytes = Vec::new();
-        if follows && let Some(Effect::Send { bytes: last, .. }) = self.waiting.back_mut() {
-            bytes = core::mem::take(last);
-            self.waiting.pop_back();
+        match self.waiting.back_mut() {
+            Some(Effect::Send {
+                conn: of,
+                bytes: last,
+            }) if *of == conn && last.len() < SEND_BYTES => {
+                bytes = core::mem::take(last);
+                self.waiting.pop_back();
+            }
+            Some(_) | None => {}
         }
         let before = bytes.len();
         let encoded = codec.encode(xid, &message, &mut bytes);

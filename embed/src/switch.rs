@@ -382,10 +382,9 @@ impl EmbeddedSwitch {
 
     /// Serves what has arrived on a connection, as far as that can be done now.
     fn serve(&mut self, now: Time, conn: ConnId) {
-        while self.becomes_ready(now, conn)
-            && let Some(peer) = self.effects.peers.get_mut(&conn)
-            && let Some(arrived) = peer.next()
-        {
+        while self.becomes_ready(now, conn) {
+            let arrived = self.effects.peers.get_mut(&conn).and_then(Peer::next);
+            let Some(arrived) = arrived else { return };
             match arrived {
                 Arrived::Agreed(codec) => self.agreed(now, conn, codec),
                 Arrived::NotAgreed(error, farewell) => {

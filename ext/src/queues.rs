@@ -9,7 +9,7 @@ use bofuss_oflib::Version;
 use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::wire::{Bytes, Wire, Writer};
+use bofuss_oflib::wire::{Bytes, Wire, Writer, cut};
 use bofuss_oflib::{Codec, ExtValue, ParseError, PortNo};
 
 /// A request to create or change a queue of a port.
@@ -24,8 +24,7 @@ pub fn delete(port: PortNo, queue_id: QueueId) -> ExtValue {
 
 /// A request to change the datapath's description; what is too long is cut.
 pub fn set_desc(text: &str) -> ExtValue {
-    let mut data = text.as_bytes().to_vec();
-    data.truncate(text.floor_char_boundary(DESC_BYTES - 1));
+    let mut data = Vec::from(cut(text, DESC_BYTES - 1));
     data.resize(DESC_BYTES, 0);
     ExtValue::new(&ROWS[2], vec![], Bytes(data))
 }
@@ -91,7 +90,7 @@ pub fn text(spec: &QueueSpec) -> String {
         match rate {
             Some(Rate::PerMille(share)) => text += &format!("{name}={share},"),
             Some(Rate::Kbps(kbps)) => {
-                let unit = UNITS.iter().rev().find(|unit| kbps.is_multiple_of(unit.1));
+                let unit = UNITS.iter().rev().find(|unit| kbps % unit.1 == 0);
                 let (unit, size) = unit.expect("every number is a multiple of 1");
                 text += &format!("{name}={}{unit},", kbps / size);
             }

@@ -223,7 +223,7 @@ impl Bench {
     fn receive(&mut self) {
         self.now = self.now.after(1000);
         self.batches += 1;
-        if self.churns && self.batches.is_multiple_of(2) {
+        if self.churns && self.batches % 2 == 0 {
             self.churn();
         }
         let (frames, sent) = (&mut self.frames, &mut self.sent);

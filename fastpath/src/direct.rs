@@ -228,10 +228,10 @@ fn other_disposition<S: Sink>(
     let slot = lookahead.guess;
     let slow = (!burst.branches).then_some(Disposition::Slow(Some(slot)));
     let end = cx.lane.engine.flows[slot].end;
-    if let End::Port { port, .. } = end
-        && port != burst.output.port
-    {
-        change_output(cx, burst, port);
+    if let End::Port { port, .. } = end {
+        if port != burst.output.port {
+            change_output(cx, burst, port);
+        }
     }
     let at_end = at_end(cx, end, &burst.output, frame, &lookahead.layout);
     let Some((disposition, acts)) = at_end else {
@@ -368,10 +368,10 @@ fn disposition<S: Sink>(
     };
     let slot = lookahead.guess;
     let end = flow.end;
-    if let End::Port { port, .. } = end
-        && port != burst.output.port
-    {
-        change_output(cx, burst, port);
+    if let End::Port { port, .. } = end {
+        if port != burst.output.port {
+            change_output(cx, burst, port);
+        }
     }
     let layout = &lookahead.layout;
     let counts = if is_super_frame {

@@ -351,9 +351,8 @@ pub(super) fn act_first<S: Sink>(
                 Verdict::Continue
             });
         let result = (verdict, replanned, again);
-        if done + 1 == program.actions.len()
-            && let Some(port) = begun.only_forwards(result)
-        {
+        let is_last = done + 1 == program.actions.len();
+        if let Some(port) = begun.only_forwards(result).filter(|_| is_last) {
             return ActionResult::Forwards(port, call.hook, done);
         }
         if let Some(reply) = begun.reply(call.hook, result, false) {

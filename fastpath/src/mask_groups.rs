@@ -127,9 +127,8 @@ impl MaskGroups {
     /// The group for an entry that is being added; counts it there.
     fn join(&mut self, slab: &Slab<Entry>, rule: &KeyMatch) -> u32 {
         let (_, shares) = self.shares.entry(rule.mask());
-        if let Some(first) = shares.first_mut()
-            && *self.groups[first.group].mask == **rule.mask()
-        {
+        let is_of_mask = |share: &&mut Share| *self.groups[share.group].mask == **rule.mask();
+        if let Some(first) = shares.first_mut().filter(is_of_mask) {
             first.len += 1;
             return first.group;
         }
@@ -490,7 +489,7 @@ mod tests {
         assert_eq!(both.groups.1.len(), both.live.len());
         while !both.live.is_empty() {
             both.remove();
-            if both.live.len().is_multiple_of(64) {
+            if both.live.len() % 64 == 0 {
                 both.check_shares();
             }
         }

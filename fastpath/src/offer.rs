@@ -43,10 +43,10 @@ pub(super) fn offer_one<S: Sink>(
     let around = (&*cx.pipeline, &*cx.egress, &*cx.hooks);
     let maker = WayMaker::new(cx.now, around, port, frame, &lookahead.layout);
     let cache = &mut cx.lane.engine;
-    if let Ok(way) = way_of(&cache.flows[flow], maker)
-        && cache.below.share_meter(&way, &mut cx.pipeline.meters)
-    {
-        cache.offer(cx.now, flow, frame, port, way);
+    if let Ok(way) = way_of(&cache.flows[flow], maker) {
+        if cache.below.share_meter(&way, &mut cx.pipeline.meters) {
+            cache.offer(cx.now, flow, frame, port, way);
+        }
     }
 }
 

@@ -82,10 +82,10 @@ pub(super) fn port_arrival<S: Sink>(
     let without_ethernet = ingress.is_some_and(|ingress| ingress.without_ethernet);
     let cache = &mut cx.lane.engine;
     let known_as = (port, start, cache.stats.widened);
-    if let Some(known) = cache.arrival.take()
-        && known.known_as == known_as
-        && known.key.is_of_ethernet() != without_ethernet
-    {
+    let known = cache.arrival.take().filter(|known| {
+        known.known_as == known_as && known.key.is_of_ethernet() != without_ethernet
+    });
+    if let Some(known) = known {
         return known;
     }
     let mut key = arrival(port, cx.pipeline.catalogue.additions());

@@ -68,10 +68,10 @@ impl PathEffect {
     }
 
     fn apply(&mut self, action: &Action, hooks: &Hooks) {
-        if let Action::Experimenter(value) = action
-            && !action.is_tag_vlan()
-        {
-            return self.extend(hooks.effect_of(value));
+        if let Action::Experimenter(value) = action {
+            if !action.is_tag_vlan() {
+                return self.extend(hooks.effect_of(value));
+            }
         }
         let may_packet_in = matches!(action, Action::DecNwTtl | Action::DecMplsTtl)
             || matches!(action, Action::Output(output) if output.port == PortNo::CONTROLLER);

@@ -31,9 +31,10 @@ impl Secret {
     pub(crate) fn hash_slice(&self, words: &[u64]) -> u64 {
         let mut key = self.0;
         let mut sum = 0u64;
-        let (pairs, last) = words.as_chunks();
-        for [left, right] in pairs {
-            sum = sum.wrapping_add(pair(key, *left, *right));
+        let pairs = words.chunks_exact(2);
+        let last = pairs.remainder();
+        for both in pairs {
+            sum = sum.wrapping_add(pair(key, both[0], both[1]));
             key = key.wrapping_add(self.1);
         }
         if let [left] = last {
@@ -47,8 +48,8 @@ impl Secret {
     pub(crate) fn hash_few<const N: usize>(&self, words: &[u64; N]) -> u64 {
         let mut key = self.0;
         let mut sum = 0u64;
-        for [left, right] in words.as_chunks().0 {
-            sum = sum.wrapping_add(pair(key, *left, *right));
+        for both in words.chunks_exact(2) {
+            sum = sum.wrapping_add(pair(key, both[0], both[1]));
             key = key.wrapping_add(self.1);
         }
         fold(sum, self.1)

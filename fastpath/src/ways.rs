@@ -103,9 +103,7 @@ impl<'a> WayMaker<'a> {
         if let Action::PushVlan(_) = action {
             self.tags += 1;
             self.more_bytes += TAG_BYTES;
-        } else if let Action::PopVlan = action
-            && self.tags > 0
-        {
+        } else if matches!(action, Action::PopVlan) && self.tags > 0 {
             self.tags -= 1;
             self.more_bytes -= TAG_BYTES;
         }

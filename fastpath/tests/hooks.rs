@@ -262,14 +262,14 @@ impl Hook for Live {
         let source = cx.get(IPV4_SRC).unwrap_or(0);
         let packets = self.0.entry(source).or_default();
         *packets += 1;
-        if packets.is_multiple_of(3) {
+        if *packets % 3 == 0 {
             return cx.drop("every third");
         }
         Verdict::Continue
     }
     fn after_hit(&mut self, cx: &mut HookContext<'_>) -> Verdict {
         let source = cx.get(IPV4_SRC).unwrap_or(0);
-        if cx.table == TableId(2) && self.0[&source].is_multiple_of(5) {
+        if cx.table == TableId(2) && self.0[&source] % 5 == 0 {
             cx.apply(vec![Action::output(PortNo(4))]);
             cx.notify(ExtValue::new(&VALUES[1], vec![], Bytes(vec![])));
         }

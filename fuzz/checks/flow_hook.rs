@@ -2,6 +2,7 @@
 //! order, on a switch whose table of flows is small: each packet leaves as the rules of this moment
 //! say, which a plain model knows, and no more is kept than may be.
 
+use std::array;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
@@ -261,8 +262,8 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let mut driver = Driver::new(Engine::ALL[usize::from(*engine) % Engine::ALL.len()].1);
-    for operation in operations.as_chunks().0 {
-        driver.operate(*operation);
+    for operation in operations.chunks_exact(OPERATION_BYTES) {
+        driver.operate(array::from_fn(|i| operation[i]));
     }
     let [flows, created, expired, evicted] =
         ["flows", "created", "expired", "evicted"].map(|name| driver.metric(name));

@@ -366,6 +366,13 @@ pub(crate) fn text_of(bytes: &[u8]) -> String {
     text
 }
 
+/// The beginning of a text, of at most so many bytes: it is cut at a character.
+pub fn cut(text: &str, max_bytes: usize) -> &str {
+    let most = text.len().min(max_bytes);
+    let fits = (0..=most).rev().find(|len| text.is_char_boundary(*len));
+    &text[..fits.unwrap_or(0)]
+}
+
 /// A string in a fixed array of `N` bytes that ends with a zero byte.
 ///
 /// Shape: what does not fit is cut at a character; where the bytes are not UTF-8, those above 127
@@ -380,9 +387,8 @@ impl<const N: usize> Wire for FixedStr<N> {
         Ok(Self(text_of(&padded[..len])))
     }
     fn encode(&self, w: &mut Writer<'_>) {
-        let fits = (0..N).rev().find(|len| self.0.is_char_boundary(*len));
-        let len = fits.expect("no bytes are a string");
-        w.raw(&self.0.as_bytes()[..len]).pad(N - len);
+        let text = cut(&self.0, N - 1);
+        w.raw(text.as_bytes()).pad(N - text.len());
     }
 }
 

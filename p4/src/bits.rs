@@ -101,7 +101,7 @@ impl Writer {
         if width <= 64 {
             return self.push_word(value.low(), width);
         }
-        if self.left == 0 && width.is_multiple_of(8) {
+        if self.left == 0 && width % 8 == 0 {
             return value.append_to(width, &mut self.bytes);
         }
         let mut bytes = Vec::new();
@@ -114,7 +114,7 @@ impl Writer {
     }
 
     fn push_word(&mut self, value: u64, mut width: u32) {
-        if self.left == 0 && width.is_multiple_of(8) {
+        if self.left == 0 && width % 8 == 0 {
             let bytes = value.to_be_bytes();
             self.bytes
                 .extend_from_slice(&bytes[8 - width as usize / 8..]);
@@ -138,7 +138,7 @@ impl Writer {
     /// Appends the `width` bits of `bytes` from bit `start` on.
     pub fn push_bits(&mut self, bytes: &[u8], start: usize, width: u32) {
         let (at, count) = (start / 8, width as usize / 8);
-        if self.left == 0 && start.is_multiple_of(8) && width.is_multiple_of(8) {
+        if self.left == 0 && start % 8 == 0 && width % 8 == 0 {
             return self.bytes.extend_from_slice(&bytes[at..at + count]);
         }
         let mut done = 0;

@@ -226,14 +226,10 @@ impl Int {
     /// Shifted to the left. Choice: 0 if `by` is negative or above 2^16.
     pub fn shl(&self, by: &Self) -> Self {
         match u32::try_from(by.index()) {
-            Ok(by) if by <= MAX_SHIFT => {
-                if let Self::Small(value) = self
-                    && self.bits() + u64::from(by) < 127
-                {
-                    return Self::Small(value << by);
-                }
-                Self::big(self.to_big() << by)
-            }
+            Ok(by) if by <= MAX_SHIFT => match self {
+                Self::Small(value) if self.bits() + u64::from(by) < 127 => Self::Small(value << by),
+                Self::Small(_) | Self::Big(_) => Self::big(self.to_big() << by),
+            },
             Ok(_) | Err(_) => Self::ZERO,
         }
     }
@@ -265,12 +261,14 @@ impl Int {
         small: impl Fn(i128, i128) -> Option<i128>,
         big: impl Fn(BigInt, BigInt) -> BigInt,
     ) -> Self {
-        if let (Self::Small(a), Self::Small(b)) = (self, other)
-            && let Some(value) = small(*a, *b)
-        {
-            return Self::Small(value);
+        let number = match (self, other) {
+            (Self::Small(a), Self::Small(b)) => small(*a, *b),
+            (Self::Small(_) | Self::Big(_), Self::Small(_) | Self::Big(_)) => None,
+        };
+        match number {
+            Some(value) => Self::Small(value),
+            None => Self::big(big(self.to_big(), other.to_big())),
         }
-        Self::big(big(self.to_big(), other.to_big()))
     }
 }
 

@@ -73,11 +73,11 @@ impl Key {
         let count = bytes.sum::<usize>();
         if count <= size_of::<u128>() {
             self.bits = Bits::Word(0);
-        } else if let Bits::Bytes(bytes) = &mut self.bits
-            && bytes.len() == count
-        {
-            // All of it will be overwritten.
-        } else {
+            return;
+        }
+        // All of it will be overwritten.
+        let has_place = matches!(&self.bits, Bits::Bytes(bytes) if bytes.len() == count);
+        if !has_place {
             self.bits = Bits::Bytes(alloc::vec![0; count].into());
         }
     }

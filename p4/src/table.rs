@@ -241,7 +241,7 @@ impl TableState {
             return priority;
         }
         let length = key.iter().find_map(|part| match part {
-            Match::Lpm(_, length) => Some(length.cast_signed()),
+            Match::Lpm(_, length) => Some(*length as i32),
             Match::Exact(_) | Match::Ternary(..) | Match::Range(..) | Match::Any => None,
         });
         length.unwrap_or(0)

@@ -3,17 +3,18 @@
 /// The sum of `bytes` as big-endian 16-bit words, the last filled up with zero; see [`fold`].
 #[inline]
 pub fn sum(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<4>();
+    let words = bytes.chunks_exact(4);
+    let rest = words.remainder();
     let mut tail = [0; 4];
     tail[..rest.len()].copy_from_slice(rest);
-    words.iter().map(wide).sum::<u64>() + wide(&tail)
+    words.map(wide).sum::<u64>() + wide(&tail)
 }
 
 /// Two 16-bit words as one of 32 bits: the carry between them ends up in the same folded sum, and
 /// half as many additions do. Source: RFC 1071 section 2 (C).
 #[inline]
-fn wide(words: &[u8; 4]) -> u64 {
-    u64::from(u32::from_be_bytes(*words))
+fn wide(words: &[u8]) -> u64 {
+    u64::from(u32::from_be_bytes([words[0], words[1], words[2], words[3]]))
 }
 
 /// The ones' complement sum that `sum` stands for, in 16 bits; 0 only if all was zero.

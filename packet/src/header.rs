@@ -205,9 +205,8 @@ fn find_added(w: &mut HeaderWalk<'_>, after: After, number: u16, at: usize) {
     let mut headers = w.layout.additions.headers.iter();
     let is_named =
         |row: &&&'static AddedHeader| row.after == after && row.number == [u64::from(number)];
-    if let Some(row) = headers.find(is_named)
-        && at + usize::from(row.bytes) <= w.layout.end
-    {
+    let row = headers.find(is_named);
+    if let Some(row) = row.filter(|row| at + usize::from(row.bytes) <= w.layout.end) {
         w.layout.added = Some((row, at));
     }
 }

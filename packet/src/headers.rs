@@ -174,7 +174,7 @@ impl Headers<'_> {
         let bit = usize::from(at.bit);
         let bits = usize::from(at.bits);
         let range = start + bit / 8..start + (bit + bits).div_ceil(8);
-        if bit.is_multiple_of(8) && bits == 8 * field.bytes() {
+        if bit % 8 == 0 && bits == 8 * field.bytes() {
             let whole = &value[..range.len()];
             self.change(at.header, range, |bytes| bytes.copy_from_slice(whole));
         } else {
@@ -222,9 +222,8 @@ impl Headers<'_> {
         if let (Cover::Ipv4, Some(ip)) = (cover, self.layout.offset(Header::Ipv4)) {
             self.update_at(ip + IPV4_CHECKSUM, before, after);
         }
-        if let Some((at, kind)) = checksum
-            && self.counts_in_transport(cover, kind, &range)
-        {
+        let counts = |kind| self.counts_in_transport(cover, kind, &range);
+        if let Some((at, kind)) = checksum.filter(|(_, kind)| counts(*kind)) {
             self.refresh_transport(at, kind, before, after);
         }
     }
@@ -380,9 +379,7 @@ impl Headers<'_> {
     /// [`crate::survey`].
     pub fn insert(&mut self, at: usize, count: usize) -> Result<(), EditError> {
         let mut checksum = self.frame.offload.checksum;
-        if let Some((start, _)) = &mut checksum
-            && usize::from(*start) >= at
-        {
+        if let Some((start, _)) = checksum.as_mut().filter(|sum| usize::from(sum.0) >= at) {
             *start = start
                 .checked_add(count as u16)
                 .ok_or(EditError::NoHeadroom)?;

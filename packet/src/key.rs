@@ -284,14 +284,13 @@ impl Key {
 
     /// Index and value of each word that is not zero, but for the first.
     pub(crate) fn words_after_first(&self) -> impl Iterator<Item = (usize, u64)> + Clone {
-        let chunks = self.bytes.as_chunks::<8>().0.iter().chain(self.tail());
-        let words = chunks.map(|word| u64::from_ne_bytes(*word)).enumerate();
-        words.skip(1).filter(|(_, word)| *word != 0)
+        let words = (1..self.len()).map(|index| (index, self.word(index)));
+        words.filter(|(_, word)| *word != 0)
     }
 
     #[inline]
     pub(crate) fn word(&self, index: usize) -> u64 {
-        match self.bytes.as_chunks::<8>().0.get(index) {
+        match self.bytes.get(8 * index..).and_then(<[u8]>::first_chunk) {
             Some(word) => u64::from_ne_bytes(*word),
             None => self.tail_word(index - KEY_WORDS),
         }
@@ -305,18 +304,19 @@ impl Key {
     }
 
     pub(crate) fn set_word(&mut self, index: usize, word: u64) {
-        let to = match index.checked_sub(KEY_WORDS) {
-            None => &mut self.bytes.as_chunks_mut::<8>().0[index],
-            Some(index) => &mut self.tail_mut(index + 1)[index],
-        };
-        *to = word.to_ne_bytes();
+        let word = word.to_ne_bytes();
+        match index.checked_sub(KEY_WORDS) {
+            None => self.bytes[8 * index..8 * index + 8].copy_from_slice(&word),
+            Some(index) => self.tail_mut(index + 1)[index] = word,
+        }
     }
 
     /// Marks fields as present whose values are written already.
     #[inline]
     pub(crate) fn add_present(&mut self, fields: StandardFields) {
         let [first] = fields.words();
-        self.bytes.as_chunks_mut::<8>().0[0] = (self.word(0) | first).to_ne_bytes();
+        let word = (self.word(0) | first).to_ne_bytes();
+        self.bytes[..8].copy_from_slice(&word);
     }
 
     /// Returns true if a field is present. The bits of most are in the first word.

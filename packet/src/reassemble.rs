@@ -103,8 +103,7 @@ impl Reassembler {
         let (at, more) = place(bytes, ip, body);
         let length = layout.end - body;
         let end = at + length;
-        let wrong =
-            length == 0 || more && !length.is_multiple_of(8) || body - ip + end > MAX_IP_BYTES;
+        let wrong = length == 0 || more && length % 8 != 0 || body - ip + end > MAX_IP_BYTES;
         let identity = identity(&packet, ip, body);
         if wrong || !self.has_room(&identity, &packet) || self.is_repeated(&identity, at, end) {
             return (None, 1);
@@ -180,11 +179,15 @@ impl Reassembler {
     pub fn expire(&mut self, now_ns: u64) -> usize {
         let mut lost = 0;
         if self.deadline.is_some_and(|at| at <= now_ns) {
-            for (_, open) in self.open.extract_if(.., |_, open| open.deadline <= now_ns) {
-                self.packets.give_back(open.port, 1);
-                self.bytes.give_back(open.port, buffers(&open.parts));
-                lost += open.parts.len();
-            }
+            self.open.retain(|_, open| {
+                let stays = open.deadline > now_ns;
+                if !stays {
+                    self.packets.give_back(open.port, 1);
+                    self.bytes.give_back(open.port, buffers(&open.parts));
+                    lost += open.parts.len();
+                }
+                stays
+            });
             self.deadline = self.open.values().map(|open| open.deadline).min();
         }
         lost

@@ -268,11 +268,12 @@ impl Headers<'_> {
         if place.in_ip {
             self.update_at(start + IPV4_CHECKSUM, before, after);
         }
-        if let Some(counted) = place.in_transport
-            && let Some((at, kind)) = self.layout.transport_checksum()
-            && self.counts(counted, kind)
-        {
-            self.refresh_transport(at, kind, before, after);
+        let counted = place.in_transport.zip(self.layout.transport_checksum());
+        match counted {
+            Some((counted, (at, kind))) if self.counts(counted, kind) => {
+                self.refresh_transport(at, kind, before, after);
+            }
+            Some(_) | None => {}
         }
     }
 

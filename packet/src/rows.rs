@@ -54,9 +54,7 @@ const fn rows_of(header: usize) -> Rows {
                 bit,
                 bits,
             } = field.at[j];
-            if let Some(h) = h.known()
-                && h as usize == header
-            {
+            if matches!(h.known(), Some(h) if h as usize == header) {
                 assert!(
                     bit % 8 + bits <= 128,
                     "a field is read through at most 16 bytes"
@@ -88,10 +86,8 @@ pub(crate) const fn field_at(header: Header, bit: u16) -> Option<&'static Field>
         let mut j = 0;
         while j < FIELDS[i].at.len() {
             let at = FIELDS[i].at[j];
-            if let Some(known) = at.header.known()
-                && known as u8 == header as u8
-                && at.bit == bit
-            {
+            let is_in = matches!(at.header.known(), Some(known) if known as u8 == header as u8);
+            if is_in && at.bit == bit {
                 return Some(&FIELDS[i]);
             }
             j += 1;
@@ -174,10 +170,9 @@ impl Layout {
     /// frame does not have it.
     #[inline]
     pub fn value(&self, frame: &[u8], field: &Field) -> Option<u128> {
-        if let Some((derived, value)) = self.derived
-            && derived == field
-        {
-            return Some(value.into());
+        match self.derived {
+            Some((derived, value)) if derived == field => return Some(value.into()),
+            Some(_) | None => {}
         }
         if !self.fields.contains(field) {
             return None;
@@ -209,9 +204,10 @@ fn extract<const H: usize>(frame: &[u8], layout: &Layout, key: &mut Key) {
     const { assert!(MAX_PLACES == 12, "each place has its number below") };
     let offset = layout.offsets.get(H).map_or(ABSENT, |at| *at);
     let at = usize::from(offset);
-    if offset != ABSENT
-        && let Some(header) = frame.get(at..at + const { rows_of(H).bytes })
-    {
+    if offset == ABSENT {
+        return;
+    }
+    if let Some(header) = frame.get(at..at + const { rows_of(H).bytes }) {
         each!(I in 0 1 2 3 4 5 6 7 8 9 10 11: extract_one::<H, I>(header, key));
     }
 }
@@ -221,7 +217,7 @@ fn extract<const H: usize>(frame: &[u8], layout: &Layout, key: &mut Key) {
 fn extract_one<const H: usize, const I: usize>(header: &[u8], key: &mut Key) {
     let place = const { rows_of(H).places[I] };
     let slot = place.slot..place.slot + place.slot_bytes;
-    if place.bit.is_multiple_of(8) && place.bits == 8 * place.slot_bytes {
+    if place.bit % 8 == 0 && place.bits == 8 * place.slot_bytes {
         let from = place.bit / 8;
         key.bytes[slot].copy_from_slice(&header[from..from + place.slot_bytes]);
     } else {

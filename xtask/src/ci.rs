@@ -147,7 +147,7 @@ fn with_steps(
             site_if_possible(root, target)
         }),
         ("libraries as packages", Tier::Test, Computes, &as_packages),
-        ("oldest Rust of oflib", Tier::All, Computes, &|| {
+        ("oldest Rust of libraries", Tier::All, Computes, &|| {
             oldest_rust(root, target)
         }),
         ("features of oflib", Tier::All, Computes, &|| {
@@ -263,29 +263,42 @@ fn core_lints(root: &Path) -> Result<(), String> {
     })
 }
 
-/// Compiles oflib, with all features and with none, by the oldest Rust that its manifest says,
-/// which rustup installs.
+/// Compiles oflib, and the switch for other programs with all that it needs, each with all features
+/// and with none, by the oldest Rust that its manifest says, which rustup installs.
 fn oldest_rust(root: &Path, target: &Path) -> Result<(), String> {
-    let manifest = rooms::table(&root.join("oflib/Cargo.toml"))?;
-    let package = manifest.get("package");
-    let version = package.and_then(|package| package.get("rust-version")?.as_str());
-    let version = version.ok_or("oflib/Cargo.toml: no rust-version")?;
-    let toolchain = format!("{version}.0");
-    for features in ["--all-features", "--no-default-features"] {
-        let mut rustup = Command::new("rustup");
-        rustup
-            .current_dir(root)
-            .args(["run", "--install", &toolchain, "cargo"]);
-        rustup.args(["check", "--locked", "--package", "bofuss-oflib", features]);
-        rustup.arg("--target-dir").arg(target.join("oldest-rust"));
-        // What cargo says about itself to its own children would choose its compiler.
-        rustup
-            .env_remove("CARGO")
-            .env_remove("RUSTC")
-            .env_remove("RUSTUP_TOOLCHAIN");
-        succeed(&mut rustup)?;
+    for room in ["oflib", "embed"] {
+        let manifest = rooms::table(&root.join(room).join("Cargo.toml"))?;
+        let package = manifest.get("package");
+        let version = package.and_then(|package| package.get("rust-version")?.as_str());
+        let version = version.ok_or_else(|| format!("{room}/Cargo.toml: no rust-version"))?;
+        for features in ["--all-features", "--no-default-features"] {
+            check_by(&format!("{version}.0"), room, features, root, target)?;
+        }
     }
     Ok(())
+}
+
+/// Compiles a room by another Rust, which rustup installs.
+fn check_by(
+    toolchain: &str,
+    room: &str,
+    features: &str,
+    root: &Path,
+    target: &Path,
+) -> Result<(), String> {
+    let mut rustup = Command::new("rustup");
+    rustup
+        .current_dir(root)
+        .args(["run", "--install", toolchain, "cargo"]);
+    rustup.args(["check", "--locked", "--package", &format!("bofuss-{room}")]);
+    rustup.arg(features);
+    rustup.arg("--target-dir").arg(target.join("oldest-rust"));
+    // What cargo says about itself to its own children would choose its compiler.
+    rustup
+        .env_remove("CARGO")
+        .env_remove("RUSTC")
+        .env_remove("RUSTUP_TOOLCHAIN");
+    succeed(&mut rustup)
 }
 
 /// Tests `oflib` without features, and compiles it with each of them alone.

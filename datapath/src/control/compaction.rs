@@ -95,7 +95,7 @@ mod tests {
             .port_control(Time(0), sink)
             .changed(desc, OffloadCapabilities::default());
         for n in 0..ENTRIES {
-            let stays = n.is_multiple_of(SCATTER);
+            let stays = n % SCATTER == 0;
             let cookie = if stays { 2 } else { 1 };
             let priority = n / SCATTER / 2;
             let (address, mask) = (Ipv4Addr::from(n << 12), Ipv4Addr::from(!(n & 0xff)));

@@ -175,12 +175,14 @@ fn check_properties(table_mod: &TableMod) -> Result<(), ErrorCode> {
     if eviction.is_some_and(|flags| !EVICTION_FLAGS.contains(&flags)) {
         return Err(BadProperty::BAD_VALUE);
     }
-    if let Some(wanted) = table_mod.vacancy
-        && (wanted.vacancy_down > wanted.vacancy_up
-            || wanted.vacancy_up > 100
-            || wanted.vacancy != 0)
-    {
-        return Err(BadProperty::BAD_VALUE);
+    match table_mod.vacancy {
+        Some(wanted)
+            if wanted.vacancy_down > wanted.vacancy_up
+                || wanted.vacancy_up > 100
+                || wanted.vacancy != 0 =>
+        {
+            Err(BadProperty::BAD_VALUE)
+        }
+        Some(_) | None => Ok(()),
     }
-    Ok(())
 }

@@ -201,9 +201,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         };
         for number in numbers.map(TableId) {
             let table = &self.cx.pipeline.tables[usize::from(number.0)];
-            if let Some(key) = filter.find(table, priority)
-                && table.get(key).is_some_and(|entry| filter.passes(entry))
-            {
+            let passes = |key: &EntryKey| table.get(*key).is_some_and(|one| filter.passes(one));
+            if let Some(key) = filter.find(table, priority).filter(passes) {
                 self.change_entry(number, key, &change)?;
                 found = true;
             }

@@ -43,8 +43,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         }
         let instructions = entry.instructions.clone();
         self.remove_at_once(table, key, reason);
-        if let Some((bundle, editor)) = self.staging()
-            && let Some(groups) = bundle.groups()
+        let staging = self.staging();
+        if let Some((groups, editor)) = staging.and_then(|(b, editor)| Some((b.groups()?, editor)))
         {
             groups.swap(editor.pipeline);
             editor.pipeline.count_references(&instructions, false);

@@ -110,9 +110,9 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         // discarded as well.
         bundle.swap_groups(self.cx.pipeline);
         let mut left = ENTRIES_REPORTED;
-        while left > 0
-            && let Some(ended) = bundle.end_next(&mut self.editor())
-        {
+        while left > 0 {
+            let ended = bundle.end_next(&mut self.editor());
+            let Some(ended) = ended else { break };
             left = left.saturating_sub(match &ended {
                 Ended::Revealed => 1,
                 Ended::Removed | Ended::Goes(_) => CHANGED_COUNTS,

@@ -130,9 +130,8 @@ impl<E: FrameEngine> StagedBundle<E> {
 
     /// Exchanges the groups and meters that packets see and its own, unless packets see its own.
     pub(crate) fn swap_groups(&mut self, pipeline: &mut Pipeline<E>) {
-        if !self.is_settling()
-            && let Some(groups) = self.groups()
-        {
+        let is_settling = self.is_settling();
+        if let Some(groups) = self.groups().filter(|_| !is_settling) {
             groups.swap(pipeline);
         }
     }

@@ -33,10 +33,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         let table = self.cx.pipeline.tables.get_mut(number);
         let there = table.and_then(|table| Some((find(table, flow_mod)?, table)));
         let replaces = there.is_some();
-        if let Some((key, table)) = there
-            && let Some(entry) = table.get_mut(key)
-            && is_same(entry, flow_mod)
-        {
+        let entry = there.and_then(|(key, table)| table.get_mut(key));
+        if let Some(entry) = entry.filter(|entry| is_same(entry, flow_mod)) {
             if entry.hard_timeout > 0 {
                 // The list of deadlines has that of before, and gets this when that comes.
                 entry.created = self.cx.now;

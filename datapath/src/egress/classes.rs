@@ -37,9 +37,8 @@ impl WaitingClasses {
     /// Removes the class with a number from `insert`. Panics: there never was such a number.
     pub(super) fn remove(&mut self, number: u32) -> QueueClass {
         let class = self.classes[number as usize];
-        if let Some(id) = class.qos().flow_id
-            && let Entry::Occupied(mut waiting) = self.of_flows.entry(id)
-        {
+        let entry = class.qos().flow_id.map(|id| self.of_flows.entry(id));
+        if let Some(Entry::Occupied(mut waiting)) = entry {
             *waiting.get_mut() -= 1;
             if *waiting.get() == 0 {
                 waiting.remove();

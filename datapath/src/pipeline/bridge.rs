@@ -69,11 +69,12 @@ impl Bridge {
 
     /// Notes when a station was seen at a port, if it is known there and was not seen later.
     pub fn touch(&mut self, seen: Time, station: &Station, port: PortNo) {
-        if let Some(&slot) = self.slots.get(station)
-            && self.stations[slot].port == port
-            && self.stations[slot].seen < seen
-        {
-            self.stations[slot].seen = seen;
+        let Some(&slot) = self.slots.get(station) else {
+            return;
+        };
+        let known = &mut self.stations[slot];
+        if known.port == port && known.seen < seen {
+            known.seen = seen;
             self.make_newest(slot);
         }
     }

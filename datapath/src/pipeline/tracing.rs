@@ -79,12 +79,9 @@ fn lost(entry: &Entry, key: &Key, catalogue: &Catalogue) -> Lost {
         }
     }
     // All fields match, except that for an entry with ONE_TAG they are after a second VLAN tag.
-    if differs.is_empty()
-        && !key.matches(&entry.rule, &mut ())
-        && let Some(eth_type) = fields.get(ETH_TYPE)
-    {
+    if differs.is_empty() && !key.matches(&entry.rule, &mut ()) {
         let second = key.second_tag(&mut ()).map(u128::from);
-        differs.push((*eth_type, second));
+        differs.extend(fields.get(ETH_TYPE).map(|eth_type| (*eth_type, second)));
     }
     Lost {
         priority: entry.key.priority.0,

@@ -56,9 +56,8 @@ impl Abilities {
         }
         let ethernet = FieldMatch::exact(PACKET_TYPE, 0);
         let wanted = named.unwrap_or(&ethernet);
-        if let PropertyList::Values(types) = self.list(PACKET_TYPES)
-            && types.contains(wanted)
-        {
+        let types = self.list(PACKET_TYPES);
+        if matches!(types, PropertyList::Values(types) if types.contains(wanted)) {
             return Ok(());
         }
         Err(BadMatch::BAD_VALUE)
@@ -84,11 +83,11 @@ impl Abilities {
             return Ok(());
         }
         for id in list {
-            if let FieldId::Known(field, _) = id
-                && self.field(WILDCARDS, field).is_none()
-                && fields.get(field).is_none()
-                && fields.meets_need(field)
-            {
+            let FieldId::Known(field, _) = id else {
+                continue;
+            };
+            let is_left_out = self.field(WILDCARDS, field).is_none() && fields.get(field).is_none();
+            if is_left_out && fields.meets_need(field) {
                 return Err(BadMatch::BAD_WILDCARDS);
             }
         }
@@ -129,9 +128,8 @@ impl Abilities {
                 Err(BadInstruction::UNSUP_METADATA_MASK)
             }
             Instruction::GotoTable(table) => {
-                if let PropertyList::Tables(next) = &self.next[usize::from(miss)]
-                    && next.contains(table)
-                {
+                let next = &self.next[usize::from(miss)];
+                if matches!(next, PropertyList::Tables(next) if next.contains(table)) {
                     return Ok(());
                 }
                 Err(BadInstruction::BAD_TABLE_ID)
@@ -156,16 +154,14 @@ impl Abilities {
             if !self.has_type(types, known.0, known.1) {
                 return Err(BadAction::BAD_TYPE);
             }
-            if let Action::SetField(one) = action
-                && self.field(set, one.0.field).is_none()
-            {
+            let missing = |list, field| self.field(list, field).is_none();
+            if matches!(action, Action::SetField(one) if missing(set, one.0.field)) {
                 return Err(BadAction::BAD_SET_TYPE);
             }
-            if let Action::CopyField(copy) = action
-                && copy.dst.settable
-                && self.field(copied, copy.dst).is_none()
-            {
-                return Err(BadAction::BAD_SET_TYPE);
+            if let Action::CopyField(copy) = action {
+                if copy.dst.settable && missing(copied, copy.dst) {
+                    return Err(BadAction::BAD_SET_TYPE);
+                }
             }
         }
         Ok(())

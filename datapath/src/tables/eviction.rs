@@ -78,9 +78,8 @@ impl EvictionOrder {
         if self.flags.has(EvictionFlags::IMPORTANCE) {
             rank.importance = entry.importance;
         }
-        if self.flags.has(EvictionFlags::LIFETIME)
-            && let Some((at, _)) = entry.deadline()
-        {
+        let by_lifetime = self.flags.has(EvictionFlags::LIFETIME);
+        if let Some((at, _)) = entry.deadline().filter(|_| by_lifetime) {
             rank.ends = at;
         }
         rank

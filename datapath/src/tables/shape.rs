@@ -133,16 +133,12 @@ impl PipelineShape {
         }
         for property in &mut reported.0.properties {
             let kind = property.ty & !1;
-            if let PropertyList::Tables(next) = &mut property.list
-                && kind == NEXT_TABLES
-            {
-                next.retain(|next| self.joins(number, *next));
+            if let PropertyList::Tables(next) = &mut property.list {
+                next.retain(|next| kind != NEXT_TABLES || self.joins(number, *next));
             }
-            if let PropertyList::Types(types) = &mut property.list
-                && kind == WRITE_ACTIONS
-                && self.is_egress(number)
-            {
-                types.retain(|id| !OUTPUTS.contains(&id.ty));
+            let is_chosen = kind == WRITE_ACTIONS && self.is_egress(number);
+            if let PropertyList::Types(types) = &mut property.list {
+                types.retain(|id| !is_chosen || !OUTPUTS.contains(&id.ty));
             }
         }
         reported
@@ -190,18 +186,13 @@ impl PipelineShape {
         if self.first_egress.is_none() {
             return Ok(());
         }
-        if let Instruction::GotoTable(next) = instruction
-            && !self.joins(table, *next)
-        {
+        if matches!(instruction, Instruction::GotoTable(next) if !self.joins(table, *next)) {
             return Err(BadInstruction::BAD_TABLE_ID);
         }
-        if let Instruction::WriteActions(actions) = instruction
-            && self.is_egress(table)
-        {
-            for action in actions {
-                if matches!(action, Action::Output(_) | Action::Group(_)) {
-                    return Err(BadAction::BAD_TYPE);
-                }
+        let is_output = |action: &Action| matches!(action, Action::Output(_) | Action::Group(_));
+        if let Instruction::WriteActions(actions) = instruction {
+            if self.is_egress(table) && actions.iter().any(is_output) {
+                return Err(BadAction::BAD_TYPE);
             }
         }
         Ok(())
@@ -309,10 +300,9 @@ impl PipelineShape {
             if command != TableFeaturesCommand::REPLACE {
                 continue;
             }
+            let is_missing = |table: &TableId| self.tables[usize::from(table.0)].is_none();
             for list in &abilities.next {
-                if let PropertyList::Tables(next) = list
-                    && { next.iter() }.any(|table| self.tables[usize::from(table.0)].is_none())
-                {
+                if matches!(list, PropertyList::Tables(next) if next.iter().any(is_missing)) {
                     return Err(TableFeaturesFailed::BAD_TABLE);
                 }
             }

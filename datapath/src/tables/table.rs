@@ -233,7 +233,7 @@ impl Table {
 
     /// Returns how many entries one more match that is kept as it was sent would count as.
     pub(crate) fn sent_places(&self, sent: bool) -> usize {
-        usize::from(sent && (self.sent.len() + 1).is_multiple_of(SENT_PER_PLACE))
+        usize::from(sent && (self.sent.len() + 1) % SENT_PER_PLACE == 0)
     }
 
     /// Adds an entry to a free slot. Its match is reported as it was `sent`.

@@ -113,9 +113,7 @@ impl<S: Scheme> EtaOrder<S> {
         let of_flow = (&mut flow.rights, Some(&qos.flow));
         let of_aggregate = (&mut aggregate.rights, qos.aggregate.as_ref());
         for (rights, entitlement) in [of_flow, of_aggregate] {
-            if let Some(entitlement) = entitlement
-                && !rights.are(entitlement)
-            {
+            if let Some(entitlement) = entitlement.filter(|one| !rights.are(one)) {
                 self.guaranteed -= rights.guaranteed;
                 let is_new = rights.is_other_than(entitlement);
                 *rights = Rights::of(entitlement, capacity - self.guaranteed);

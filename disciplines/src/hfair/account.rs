@@ -148,6 +148,12 @@ pub(super) struct WaitingSiblings {
     guaranteed_kbps: u64,
 }
 
+/// A size of waiting frames after a change. Panics: more leaves than was there.
+pub(super) fn resized(size: u64, by: i64) -> u64 {
+    let resized = size.checked_add_signed(by);
+    resized.expect("what leaves was there")
+}
+
 impl WaitingSiblings {
     /// Adds a member, if it is backlogged.
     pub(super) fn add(&mut self, member: &Account) {
@@ -168,7 +174,7 @@ impl WaitingSiblings {
     /// Changes the size of a member's waiting frames.
     pub(super) fn resize(&mut self, member: &mut Account, by: i64) {
         self.remove(member);
-        member.size = member.size.strict_add_signed(by);
+        member.size = resized(member.size, by);
         self.add(member);
     }
 

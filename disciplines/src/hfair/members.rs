@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use bofuss_datapath::egress::QueueClass;
 use bofuss_datapath::{Aggregate, Entitlement, Microflow, PRIORITIES, Time};
 
-use super::account::{Account, Contender, WaitingSiblings};
+use super::account::{Account, Contender, WaitingSiblings, resized};
 use super::{AggregateQueue, FairOrder, FlowQueue, TurnPlace, WaitingFrame};
 use crate::numbers::{AggregateNumber, FlowNumber};
 
@@ -179,7 +179,7 @@ impl FairOrder {
         let aggregate = &mut self.aggregates[flow.aggregate];
         aggregate.backlog.resize(&mut flow.account, by);
         self.backlog.resize(&mut aggregate.account, by);
-        self.size = self.size.strict_add_signed(by);
+        self.size = resized(self.size, by);
     }
 
     /// Forgets a microflow that has nothing to send and no turn to wait for, once its past service
@@ -247,9 +247,10 @@ impl FairOrder {
     /// Forgets members that have been idle for long enough; if there are too many, the next member.
     pub(super) fn forget_idle(&mut self, now: Time, is_full: bool) {
         let mut must = is_full;
-        while let Some((at, member)) = self.idle.first().copied()
-            && (at <= now || must)
-        {
+        while let Some((at, member)) = self.idle.first().copied() {
+            if at > now && !must {
+                return;
+            }
             self.idle.pop_first();
             match member {
                 Contender::Flow(number) => self.forget_flow(now, number),

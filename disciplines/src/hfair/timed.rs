@@ -85,9 +85,10 @@ impl FairOrder {
 
     /// Resumes all members whose maximum allows them to send.
     pub(super) fn resume(&mut self, now: Time) {
-        while let Some((at, member)) = self.paused.first().copied()
-            && at <= now
-        {
+        while let Some((at, member)) = self.paused.first().copied() {
+            if at > now {
+                return;
+            }
             self.resume_one(member);
         }
     }
@@ -164,9 +165,10 @@ impl FairOrder {
     /// due first.
     pub(super) fn next_owed(&mut self, now: Time) -> Option<(FlowNumber, Right)> {
         for priority in (0..PRIORITIES).rev() {
-            while let Some((at, member)) = self.owed[priority].first().copied()
-                && at <= now
-            {
+            while let Some((at, member)) = self.owed[priority].first().copied() {
+                if at > now {
+                    break;
+                }
                 self.owed[priority].pop_first();
                 self.account(member).owed_from = None;
                 let turn = self.guaranteed_turn(now, member);

@@ -6,6 +6,7 @@ use core::str::FromStr;
 
 use bofuss_frame::{Gso, GsoKind, MAX_FRAME_BYTES, Offload, OffloadCapabilities};
 use bofuss_oflib::message::{PortDesc, PortStatus, PortStatusReason};
+use bofuss_oflib::wire::cut;
 use bofuss_oflib::{Codec, Message, Version};
 
 use super::{RecordError, RecordedConfig, RecordedFrame};
@@ -52,7 +53,7 @@ impl<'l> LineWords<'l> {
 
 /// The beginning of a text, for an error that quotes it.
 pub(super) fn shortened(text: &str) -> &str {
-    &text[..text.floor_char_boundary(40)]
+    cut(text, 40)
 }
 
 /// Reads a word as a number. Errors: it is none; the error names `what` was expected.
@@ -88,9 +89,10 @@ pub(super) fn bytes(word: &str) -> Result<Vec<u8>, RecordError> {
         return Ok(Vec::new());
     }
     let mut bytes = Vec::with_capacity(word.len() / 2);
-    let (pairs, rest) = word.as_bytes().as_chunks::<2>();
-    for [high, low] in pairs {
-        let digits = (value(*high), value(*low));
+    let pairs = word.as_bytes().chunks_exact(2);
+    let rest = pairs.remainder();
+    for pair in pairs {
+        let digits = (value(pair[0]), value(pair[1]));
         let (Some(high), Some(low)) = digits else {
             return Err(format!("'{}': no hexadecimal digits", shortened(word)).into());
         };
@@ -152,6 +154,7 @@ impl FromStr for RecordedFrame {
         let mut tunnel_id = 0;
         for part in parts {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            let wrong = || format!("'{}' is no property of a frame", shortened(part));
             match key {
                 "omitted" => {
                     let omitted: u16 = number(value, "count of bytes")?;
@@ -159,10 +162,10 @@ impl FromStr for RecordedFrame {
                 }
                 "checksum" => offload.checksum = Some(checksum(value, all_bytes)?),
                 "gso" => offload.gso = Some(gso(value)?),
-                "ecn" if let Some(gso) = &mut offload.gso => gso.ecn = true,
+                "ecn" => offload.gso.as_mut().ok_or_else(wrong)?.ecn = true,
                 "fragment" => offload.fragment_bytes = number(value, "length of a fragment")?,
                 "tunnel" => tunnel_id = number(value, "tunnel id")?,
-                _ => return Err(format!("'{}' is no property of a frame", shortened(part)).into()),
+                _ => return Err(wrong().into()),
             }
         }
         if all_bytes > MAX_FRAME_BYTES {

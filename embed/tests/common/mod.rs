@@ -45,7 +45,7 @@ pub fn played(step_nanos: u64) -> Vec<(String, String)> {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|kind| kind == "txt") {
             let text = std::fs::read_to_string(&path).unwrap();
-            let name = path.file_stem().unwrap().display().to_string();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
             play(Engine::Cache, Version::V1_3, &name, &text, &mut failures);
             let fixed = u8::from(text.contains("\nset links fixed\n"));
             let head = format!(" links_fixed={fixed}\n");

@@ -60,11 +60,11 @@ impl ArpPath {
             ingress: Some(in_port).filter(|port| self.machine.neighbours.is_up(*port)),
             digest: None,
         };
-        if !cx.is_dry()
-            && let Some(port) = self.machine.known_port(now, &frame)
-        {
-            cx.forward(port);
-            return Verdict::Continue;
+        if !cx.is_dry() {
+            if let Some(port) = self.machine.known_port(now, &frame) {
+                cx.forward(port);
+                return Verdict::Continue;
+            }
         }
         let pair = frame.pair;
         let ethertype = cx.get(ETH_TYPE).unwrap_or(0) as u16;

@@ -233,10 +233,10 @@ impl PathMachine {
         } else if !is_flooded {
             self.let_stray(now, frame, port);
         }
-        if let Some(digest) = frame.digest
-            && (is_flooded || self.is_offered(now, frame))
-        {
-            self.copies.insert(now, digest, self.options.lock);
+        if let Some(digest) = frame.digest {
+            if is_flooded || self.is_offered(now, frame) {
+                self.copies.insert(now, digest, self.options.lock);
+            }
         }
         if is_flooded && !frame.is_group() {
             self.waiting.want(&frame.pair);
@@ -252,9 +252,7 @@ impl PathMachine {
     /// switch, so that other switches may still have its old place.
     fn learn(&mut self, now: Time, station: VlanHost, port: PortNo, state: PathState) -> bool {
         let before = self.paths.get(now, &station).copied();
-        if let Some(entry) = before
-            && entry.port == port
-        {
+        if before.is_some_and(|entry| entry.port == port) {
             self.refresh(now, &station, state);
             return false;
         }

@@ -1,7 +1,7 @@
 //! The code of a program, checked when it is loaded.
 
 use alloc::{vec, vec::Vec};
-use core::fmt;
+use core::{array, fmt};
 
 use super::arithmetic::{holds64, op, result64};
 use super::atomic;
@@ -49,11 +49,12 @@ impl Code {
     /// Reads and checks the code of a program with so many maps. Errors: the first reason to refuse
     /// it.
     pub fn load(bytes: &[u8], maps: usize) -> Result<Self, BadCode> {
-        let (slots, rest) = bytes.as_chunks();
-        if !(1..=MAX_SLOTS).contains(&slots.len()) || !rest.is_empty() {
+        let slots = bytes.chunks_exact(SLOT_BYTES);
+        if !(1..=MAX_SLOTS).contains(&slots.len()) || !slots.remainder().is_empty() {
             return Err(BadCode::Length);
         }
-        let slots: Vec<_> = slots.iter().copied().map(Instruction::from_slot).collect();
+        let slots = slots.map(|slot| Instruction::from_slot(array::from_fn(|i| slot[i])));
+        let slots: Vec<_> = slots.collect();
         let mut starts = vec![false; slots.len()];
         let mut at = 0;
         while at < slots.len() {

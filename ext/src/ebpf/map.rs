@@ -165,7 +165,7 @@ impl Map {
         let place = match self.form.kind {
             MapKind::Hash => *self.places.get(key)?,
             MapKind::Array => {
-                let index = u32::from_le_bytes(*key.as_array()?) as usize;
+                let index = u32::from_le_bytes(key.try_into().ok()?) as usize;
                 (index < self.form.entries).then_some(index)?
             }
         };

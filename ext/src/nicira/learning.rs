@@ -75,9 +75,8 @@ impl Learning {
         if result == WantedResult::Replaced {
             self.known.forget();
         }
-        if let Some((learn, values)) = asked
-            && !matches!(result, WantedResult::Refused(_))
-        {
+        let is_there = !matches!(result, WantedResult::Refused(_));
+        if let Some((learn, values)) = asked.filter(|_| is_there) {
             self.known.note(learn, values, now);
         }
     }

@@ -69,9 +69,8 @@ impl Promises {
 
     /// Notes a rule that may still be refused: until then, its old guarantee holds.
     fn propose(&mut self, rule: RuleId, mut promise: Promise) {
-        if let Some((_, old)) = self.rules.get(&rule)
-            && old.port == promise.port
-        {
+        let old = self.rules.get(&rule).map(|(_, old)| old);
+        if let Some(old) = old.filter(|old| old.port == promise.port) {
             promise.kbps = promise.kbps.max(old.kbps);
         }
         self.note(rule, promise);

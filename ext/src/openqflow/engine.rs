@@ -58,9 +58,8 @@ impl FlowTable {
             let (_, flow) = self.flows.at_mut(slot).expect("it was found just now");
             self.paths.set_qos(flow, qos);
         }
-        if let Some(engine) = self.engines.get_mut(&slot)
-            && (write.forward.is_some() || write.gives_back)
-        {
+        let ends_wait = write.forward.is_some() || write.gives_back;
+        if let Some(engine) = self.engines.get_mut(&slot).filter(|_| ends_wait) {
             engine.next = None;
         }
         if let Some(forward) = forward.filter(|_| !waits) {
@@ -174,11 +173,10 @@ impl FlowTable {
             if is_fast {
                 flow.flags |= REPORTED_RATE;
             }
-            if self.balancer.is_on()
-                && let Some(known) = self.resolved(slot)
-            {
-                let port = known.port;
-                self.balancer.note(slot, rate_kbps, port);
+            if self.balancer.is_on() {
+                if let Some(port) = self.resolved(slot).map(|known| known.port) {
+                    self.balancer.note(slot, rate_kbps, port);
+                }
             }
             if !is_due {
                 continue;
@@ -264,9 +262,10 @@ impl OpenQflow {
             self.table.port_kbps = port_rates(cx);
         }
         let mut slice = self.table.expire(now, SLICE_SLOTS, self.pushes);
-        while slice.reports.len() < REPORTS_PER_SLICE
-            && let Some(record) = self.table.ended.pop()
-        {
+        while slice.reports.len() < REPORTS_PER_SLICE {
+            let Some(record) = self.table.ended.pop() else {
+                break;
+            };
             slice.reports.push(record);
         }
         for record in &mut slice.reports {

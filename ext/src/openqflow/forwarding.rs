@@ -224,10 +224,10 @@ impl OpenQflow {
             return;
         };
         let default = QosRecord::default();
-        if let Some(slot) = known.slot
-            && self.table.resolve(slot, &rule, qos.unwrap_or(&default))
-        {
-            return self.send(cx, slot, &tuple, known.packet);
+        if let Some(slot) = known.slot {
+            if self.table.resolve(slot, &rule, qos.unwrap_or(&default)) {
+                return self.send(cx, slot, &tuple, known.packet);
+            }
         }
         let port = self.table.paths.port_of(&rule);
         if port == PortNo::ANY {
@@ -255,9 +255,8 @@ impl OpenQflow {
     pub(super) fn find_none(&mut self, cx: &mut HookContext<'_>) {
         let known = self.looked_up.take();
         let slot = known.as_ref().and_then(|known| known.slot);
-        if let Some((known, slot)) = known.as_ref().zip(slot)
-            && let Some(rule) = self.table.own_forward(slot)
-        {
+        let rule = slot.and_then(|slot| self.table.own_forward(slot));
+        if let Some((known, rule)) = known.as_ref().zip(rule) {
             self.looked_up = Some(LookedUp {
                 forward: Some(rule.clone()),
                 ..*known
@@ -277,9 +276,8 @@ impl OpenQflow {
                 return;
             }
         };
-        if let Some((known, slot)) = known.zip(slot)
-            && self.options.unknown == Unknown::Controller
-        {
+        let asks = self.options.unknown == Unknown::Controller;
+        if let Some((known, slot)) = known.zip(slot).filter(|_| asks) {
             self.table.take_back(slot, known.packet, None);
             if !self.table.wait(cx.now, slot) {
                 return self.keep(cx, slot, &known.tuple, known.packet);

@@ -173,10 +173,8 @@ impl PendingPackets {
         packet: CountedPacket,
     ) {
         let bytes = cx.frame().buffer_bytes();
-        if let Some(table) = table
-            && self.has_room(slot, tuple, bytes)
-            && let Some(held) = cx.hold(table)
-        {
+        let table = table.filter(|_| self.has_room(slot, tuple, bytes));
+        if let Some(held) = table.and_then(|table| cx.hold(table)) {
             let flow = flows.flow(slot).expect("its slot is that of a flow");
             let until = flow.waits_until();
             self.push(slot, tuple, until, held);
@@ -230,9 +228,8 @@ impl FlowTable {
     /// Counts a packet as dropped, because its flow waits for the controller.
     pub fn suppress(&mut self, slot: u32, tuple: &FlowTuple, packet: CountedPacket) {
         self.counts.suppressed += u64::from(packet.packets);
-        if let Some((known, flow)) = self.flows.at_mut(slot)
-            && known == tuple
-        {
+        let known = self.flows.at_mut(slot);
+        if let Some((_, flow)) = known.filter(|(known, _)| *known == tuple) {
             flow.drop(packet, DropCause::Pending);
         }
     }

@@ -154,9 +154,7 @@ impl FlowTuple {
             return fields;
         }
         fields.push((field::IP_PROTO, self.ip_proto.into()));
-        if let Some(pair) = port_fields(self.ip_proto)
-            && self.ports != [0; 2]
-        {
+        if let Some(pair) = port_fields(self.ip_proto).filter(|_| self.ports != [0; 2]) {
             fields.extend(pair.into_iter().zip(self.ports.map(u128::from)));
         }
         fields

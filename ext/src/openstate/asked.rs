@@ -44,11 +44,12 @@ impl AskedStates {
         let Message::MultipartReply(reply) = reply else {
             return;
         };
-        if let ReplyBody::Experimenter(ExtBody(value)) = &reply.body
-            && let Some(ShortStats(StateStats::Reply(_, records))) = value.body()
-        {
-            self.records.extend_from_slice(records);
-        } else if let ReplyBody::Flow(entries) = reply.body {
+        if let ReplyBody::Experimenter(ExtBody(value)) = &reply.body {
+            if let Some(ShortStats(StateStats::Reply(_, records))) = value.body() {
+                self.records.extend_from_slice(records);
+            }
+        }
+        if let ReplyBody::Flow(entries) = reply.body {
             self.entries.extend(entries);
         }
     }

@@ -134,9 +134,7 @@ pub fn marked_states(trace: &Trace) -> BTreeMap<u8, Vec<u32>> {
             continue;
         };
         let table = facts.get("table").and_then(|table| table.parse().ok());
-        if extension == "openstate"
-            && let Some(table) = table
-        {
+        if let Some(table) = table.filter(|_| extension == "openstate") {
             let states = ["state", "new"]
                 .into_iter()
                 .filter_map(|name| facts.get(name))

@@ -60,15 +60,15 @@ impl FlowKey {
         let mut padded = [0; MAX_KEY_BYTES];
         let length = bytes.len().min(MAX_KEY_BYTES);
         padded[..length].copy_from_slice(&bytes[..length]);
-        let (words, _) = padded.as_chunks::<8>();
-        Self(core::array::from_fn(|i| u64::from_le_bytes(words[i])))
+        let word = |i: usize| padded[8 * i..].first_chunk().map_or([0; 8], |word| *word);
+        Self(core::array::from_fn(|i| u64::from_le_bytes(word(i))))
     }
 
     /// Its bytes, filled up with zero bytes.
     pub fn bytes(&self) -> [u8; MAX_KEY_BYTES] {
         let mut bytes = [0; MAX_KEY_BYTES];
-        for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {
-            *to = word.to_le_bytes();
+        for (to, word) in bytes.chunks_exact_mut(8).zip(self.0) {
+            to.copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }

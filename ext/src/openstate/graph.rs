@@ -236,9 +236,9 @@ fn label(entry: &FlowEntry, table: u8) -> String {
 
 /// A time as text, in the largest unit of which it is a multiple.
 fn duration(micros: u32) -> String {
-    if micros.is_multiple_of(1_000_000) {
+    if micros % 1_000_000 == 0 {
         format!("{} s", micros / 1_000_000)
-    } else if micros.is_multiple_of(1000) {
+    } else if micros % 1000 == 0 {
         format!("{} ms", micros / 1000)
     } else {
         format!("{micros} us")

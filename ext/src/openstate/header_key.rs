@@ -75,7 +75,7 @@ impl KeyInHeaders {
         is_little_endian: bool,
     ) -> Option<()> {
         let whole = field.at.iter().all(|at| {
-            at.bit.is_multiple_of(8) && usize::from(at.bits) == 8 * bytes && bytes == field.bytes()
+            at.bit % 8 == 0 && usize::from(at.bits) == 8 * bytes && bytes == field.bytes()
         });
         let (first, second) = match field.at {
             [one] => (one, one),

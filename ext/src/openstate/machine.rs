@@ -263,9 +263,8 @@ impl Machine {
             return None;
         }
         let notes = table.may_be_opp();
-        if let Some(sought) = self.ahead.get(number, packet)
-            && self.trial.is_none()
-        {
+        let is_tried = self.trial.is_some();
+        if let Some(sought) = self.ahead.get(number, packet).filter(|_| !is_tried) {
             if notes {
                 packet.note_lookup(Some(&sought.key));
             }

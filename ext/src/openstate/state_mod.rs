@@ -372,18 +372,16 @@ impl StateMod {
             return self.text(f);
         };
         let fields = others.find_map(|other| {
-            if let Self::SetExtractor {
+            let Self::SetExtractor {
                 table,
                 scope: Scope::Lookup,
                 fields,
                 ..
             } = other
-                && table == own
-            {
-                Some(&fields[..])
-            } else {
-                None
-            }
+            else {
+                return None;
+            };
+            (table == own).then_some(&fields[..])
         });
         self.write(fields.unwrap_or(&[]), f)
     }

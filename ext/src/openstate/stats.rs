@@ -234,7 +234,7 @@ impl StateStats {
 fn has_short_records(mut bytes: &[u8]) -> bool {
     while let [0, length, ..] = bytes {
         let length = usize::from(*length);
-        if length < SHORT_BYTES || !length.is_multiple_of(8) || length > bytes.len() {
+        if length < SHORT_BYTES || length % 8 != 0 || length > bytes.len() {
             return false;
         }
         bytes = &bytes[length..];

@@ -55,12 +55,10 @@ impl Machine {
         packet: &mut impl FieldSource,
     ) -> Option<SoughtFlow> {
         let table = self.enabled(number)?;
-        if table.updates_what_is_read
-            && !bit
-            && own.is_none()
-            && let Some(flow) = self.flow_ahead(number, packet)
-        {
-            return Some(*flow);
+        if table.updates_what_is_read && !bit && own.is_none() {
+            if let Some(flow) = self.flow_ahead(number, packet) {
+                return Some(*flow);
+            }
         }
         let key = table.updated_flow(bit, own, packet)?;
         Some(table.states.seek(key))

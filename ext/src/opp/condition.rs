@@ -78,16 +78,16 @@ impl Condition {
     /// Reads the text form: `hf0+gte+gd2`. Errors: it is not of this form.
     pub(super) fn parse(text: &str) -> Result<Self, ParseError> {
         let parts: Vec<&str> = text.splitn(3, '+').collect();
-        if let [first, name, second] = parts[..]
-            && let Some((comparison, _)) = Comparison::ALL.iter().find(|(_, known)| *known == name)
-        {
-            return Ok(Self {
-                comparison: *comparison,
-                first: Operand::parse(first)?,
-                second: Operand::parse(second)?,
-            });
-        }
-        Err(format!("'{text}' is not a condition like hf0+gte+gd2").into())
+        let wrong = || format!("'{text}' is not a condition like hf0+gte+gd2");
+        let [first, name, second] = parts[..] else {
+            return Err(wrong().into());
+        };
+        let comparison = Comparison::ALL.iter().find(|(_, known)| *known == name);
+        Ok(Self {
+            comparison: comparison.ok_or_else(wrong)?.0,
+            first: Operand::parse(first)?,
+            second: Operand::parse(second)?,
+        })
     }
 }
 

@@ -105,9 +105,8 @@ impl Opp {
         };
         let before = resets(self);
         self.openstate.modify(cx, message)?;
-        if before != resets(self)
-            && let Some(table) = message.table()
-        {
+        let changes = before != resets(self);
+        if let Some(table) = message.table().filter(|_| changes) {
             self.registers.forget(table);
         }
         Ok(())

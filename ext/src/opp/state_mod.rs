@@ -36,15 +36,16 @@ impl Wire for OppMod {
     /// Errors: those of [`StateMod`] and of the commands about registers.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut after = r.clone();
-        if let Ok([command, _]) = after.array::<2>()
-            && (RegisterMod::FIRST_COMMAND..=RegisterMod::LAST_COMMAND).contains(&command)
-        {
-            *r = after;
-            r.at("table_id");
-            let (table, change) = RegisterMod::decode(command, r)?;
-            return Ok(Self::Registers { table, change });
+        let commands = RegisterMod::FIRST_COMMAND..=RegisterMod::LAST_COMMAND;
+        match after.array::<2>() {
+            Ok([command, _]) if commands.contains(&command) => {
+                *r = after;
+                r.at("table_id");
+                let (table, change) = RegisterMod::decode(command, r)?;
+                Ok(Self::Registers { table, change })
+            }
+            Ok(_) | Err(_) => r.get().map(Self::State),
         }
-        r.get().map(Self::State)
     }
 
     fn encode(&self, w: &mut Writer<'_>) {

@@ -43,13 +43,12 @@ fn is_hex(text: &str) -> bool {
 pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8>), ParseError> {
     let text = text.trim();
     let are_bytes = text.split(' ').all(|word| word.len() == 2);
-    if let Some(at) = find_unquoted(text, &[' '])
-        && let (port, digits) = text.split_at(at)
-        && is_hex(digits)
-        && !are_bytes
-        && let Ok(port) = parse_port_named(port, catalogue)
-    {
-        return Ok((port, parse_bytes(digits)?));
+    let blank = find_unquoted(text, &[' ']).filter(|_| !are_bytes);
+    let (port, digits) = text.split_at(blank.unwrap_or(0));
+    if blank.is_some() && is_hex(digits) {
+        if let Ok(port) = parse_port_named(port, catalogue) {
+            return Ok((port, parse_bytes(digits)?));
+        }
     }
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
     let is_port = match rest {

@@ -133,7 +133,7 @@ impl Stage {
     /// `None` if a frame waits for other fragments or in a queue.
     pub(super) fn told(&mut self, port: PortNo, frame: &[u8]) -> Option<(Vec<String>, String)> {
         self.sent += 1;
-        if self.sent > TRACED_AT_FIRST && !self.sent.is_multiple_of(TRACED_EVERY) {
+        if self.sent > TRACED_AT_FIRST && self.sent % TRACED_EVERY != 0 {
             return None;
         }
         let told = self.switch.told(self.now, port, frame)?;

@@ -318,9 +318,8 @@ impl Cache {
         }
         let below = &mut self.below;
         let way = Rc::new(way);
-        if let Some(accelerator) = &mut below.accelerator
-            && accelerator.offer(flow, frame, from, &way)
-        {
+        let accelerator = below.accelerator.as_mut();
+        if accelerator.is_some_and(|below| below.offer(flow, frame, from, &way)) {
             below.index.insert(flow, &self.flows[flow], &self.key);
             if !way.passes.is_empty() {
                 below.grouped.insert(flow);

@@ -25,9 +25,10 @@ impl Cache {
     /// As [`Cache::prefetch`], for keys of at most [`FEW`] words.
     #[inline(always)]
     pub(crate) fn prefetch_few(&self, lookahead: &mut Lookahead) {
-        if lookahead.is_read
-            && let Some(words) = lookahead.words.first_chunk::<FEW>()
-        {
+        if !lookahead.is_read {
+            return;
+        }
+        if let Some(words) = lookahead.words.first_chunk::<FEW>() {
             let hash = self.key.secret.hash_few(words);
             lookahead.bucket = self.index.prefetch(hash);
             lookahead.hash = Some(hash);

@@ -83,8 +83,7 @@ fn change_meter(datapath: &mut Datapath, now: Time, n: usize) {
     let id = MeterId(1 + n as u32 % 2);
     let mut command = MeterModCommand::ADD;
     if datapath.meters().has(id) {
-        command =
-            [MeterModCommand::MODIFY, MeterModCommand::DELETE][usize::from(n.is_multiple_of(5))];
+        command = [MeterModCommand::MODIFY, MeterModCommand::DELETE][usize::from(n % 5 == 0)];
     }
     let text = match command {
         MeterModCommand::DELETE => format!("meter={id}"),

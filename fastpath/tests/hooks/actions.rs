@@ -48,12 +48,12 @@ impl Hook for Doer {
                 cx.set(self.field, to & 3);
             }
             Deed::MarksByCount => cx.set(self.field, u128::from(self.count / 4 % 4)),
-            Deed::Counts if self.count.is_multiple_of(5) => cx.goto(TableId(3)),
-            Deed::Counts if self.count.is_multiple_of(7) => return cx.drop("seventh"),
-            Deed::Counts if self.count.is_multiple_of(11) => {
+            Deed::Counts if self.count % 5 == 0 => cx.goto(TableId(3)),
+            Deed::Counts if self.count % 7 == 0 => return cx.drop("seventh"),
+            Deed::Counts if self.count % 11 == 0 => {
                 cx.apply(vec![Action::output(PortNo(4))]);
             }
-            Deed::Counts if self.count.is_multiple_of(13) => {
+            Deed::Counts if self.count % 13 == 0 => {
                 cx.edit().set_nw_ttl(9).unwrap();
                 cx.set(self.field, 2);
             }

@@ -87,7 +87,7 @@ struct Marks {
 impl Marks {
     fn extra(&mut self, which: usize, cx: &mut HookContext<'_>) -> Verdict {
         self.calls += 1;
-        if self.calls.is_multiple_of(7) {
+        if self.calls % 7 == 0 {
             return self.extras[which].done(cx, self.field);
         }
         Verdict::Continue
@@ -137,7 +137,7 @@ impl Hook for Marks {
         let source = self.shown[number] as usize & 3;
         let mark = self.counts[source] & 3;
         let predicts = matches!(self.predicts, Foresight::Rightly);
-        let has_extra = (self.calls + 1).is_multiple_of(7) && self.extras[0] != Extra::Nothing;
+        let has_extra = (self.calls + 1) % 7 == 0 && self.extras[0] != Extra::Nothing;
         if !predicts || has_extra || self.predicted[number] != mark {
             return false;
         }
@@ -145,9 +145,9 @@ impl Hook for Marks {
         true
     }
     fn apply_predicted_action(&mut self, _: Time, number: usize, _: usize, _: &ExtValue) -> bool {
-        let has_extra = (self.calls + 1).is_multiple_of(7) && self.extras[1] != Extra::Nothing;
+        let has_extra = (self.calls + 1) % 7 == 0 && self.extras[1] != Extra::Nothing;
         // Of two actions of a path, the second one may be called.
-        if has_extra || self.calls.is_multiple_of(5) {
+        if has_extra || self.calls % 5 == 0 {
             return false;
         }
         self.calls += 1;

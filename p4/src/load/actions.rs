@@ -40,10 +40,10 @@ impl Loader<'_> {
         let mut body = Vec::with_capacity(primitives.len());
         for node in &primitives {
             let primitive = self.primitive(node)?;
-            if let Primitive::Jump(to) | Primitive::JumpIfZero(_, to) = primitive
-                && to > primitives.len()
-            {
-                return node.refuse("jumps behind the end");
+            if let Primitive::Jump(to) | Primitive::JumpIfZero(_, to) = primitive {
+                if to > primitives.len() {
+                    return node.refuse("jumps behind the end");
+                }
             }
             body.push(primitive);
         }
@@ -94,10 +94,10 @@ impl Loader<'_> {
             "assign_VL" => {
                 let variable = |index| {
                     let node: &Node<'_> = get(index)?;
-                    if let Data::Field(id) = self.data(node)?
-                        && self.program.fields[id].variable
-                    {
-                        return Ok(id);
+                    if let Data::Field(id) = self.data(node)? {
+                        if self.program.fields[id].variable {
+                            return Ok(id);
+                        }
                     }
                     node.refuse("is no field of variable width")
                 };

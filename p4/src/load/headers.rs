@@ -98,7 +98,7 @@ fn header<'a>(
     if !metadata && fixed > MAX_WIDTH {
         return node.refuse(format!("has more than {MAX_WIDTH} bits"));
     }
-    if !metadata && !fixed.is_multiple_of(8) {
+    if !metadata && fixed % 8 != 0 {
         return node.refuse("is not a multiple of 8 bits wide");
     }
     let rest = kind

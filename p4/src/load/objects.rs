@@ -101,10 +101,10 @@ fn arrays<'a>(loader: &mut Loader<'a>, root: &Node<'a>) -> Result<()> {
     for node in root.list("meter_arrays")? {
         let index = loader.program.meters.len();
         add(&mut loader.meters, &node.get("name")?, index)?;
-        if let Some(rates) = node.find("rate_count")?
-            && rates.number(u64::MAX)? != 2
-        {
-            return rates.refuse("only meters of two rates and three colours are known");
+        if let Some(rates) = node.find("rate_count")? {
+            if rates.number(u64::MAX)? != 2 {
+                return rates.refuse("only meters of two rates and three colours are known");
+            }
         }
         if let Some(target) = node.find("result_target")? {
             let field = loader.field(&target)?;

@@ -12,10 +12,10 @@ impl<S: Sink> Walk<'_, S> {
     /// Executes primitives with the parameters of an action.
     pub(super) fn primitives(&mut self, body: &[Primitive], parameters: &[Int]) {
         let mut at = 0;
-        while let Some(primitive) = body.get(at)
-            && !self.packet.exit
-            && self.step()
-        {
+        while let Some(primitive) = body.get(at) {
+            if self.packet.exit || !self.step() {
+                return;
+            }
             at += 1;
             match primitive {
                 Primitive::NoOp => {}
@@ -112,9 +112,8 @@ impl<S: Sink> Walk<'_, S> {
                 }
             }
             HeaderOp::SetInvalid(header) => {
-                if let Some(id) = self.view(parameters, &[]).header(header)
-                    && self.packet.phv.valid[id]
-                {
+                let id = self.view(parameters, &[]).header(header);
+                if let Some(id) = id.filter(|id| self.packet.phv.valid[*id]) {
                     let bytes = self.packet.phv.header_bytes(program, id);
                     self.packet.length = self.packet.length.saturating_sub(bytes);
                     self.packet.phv.valid[id] = false;

@@ -26,11 +26,9 @@ fn fill_key(view: &View<'_>, table: &Table, compares: bool, key: &mut Key) {
     let mut at = 0;
     key.begin(&table.key);
     for part in &table.key {
-        if let Some(word) = view.word(&part.value)
-            && part.mask.is_none()
-            && (1..=64).contains(&part.width)
-            && !compares
-        {
+        let is_short = !compares && part.mask.is_none() && (1..=64).contains(&part.width);
+        let word = is_short.then(|| view.word(&part.value)).flatten();
+        if let Some(word) = word {
             at = key.push_word(word as u64, part.width, at);
             continue;
         }

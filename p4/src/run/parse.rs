@@ -147,7 +147,7 @@ impl<S: Sink> Walk<'_, S> {
             }
             ParserOp::Advance(bits) => {
                 let bits = parser_data(&self.view(&[], self.packet.ahead()), bits)?.index();
-                if !bits.is_multiple_of(8) {
+                if bits % 8 != 0 {
                     return Err(errors.parser_invalid_argument);
                 }
                 if bits / 8 > self.packet.ahead().len() {
@@ -171,7 +171,7 @@ impl<S: Sink> Walk<'_, S> {
             Some(width) => parser_data(&self.view(&[], self.packet.ahead()), width)?.index(),
             None => 0,
         };
-        if !variable.is_multiple_of(8) {
+        if variable % 8 != 0 {
             return Err(errors.parser_invalid_argument);
         }
         let fixed = row.fixed_bits as usize;
@@ -181,7 +181,7 @@ impl<S: Sink> Walk<'_, S> {
         if variable > row.variable.map_or(0, |(_, most)| most as usize) {
             return Err(errors.header_too_short);
         }
-        if !(fixed + variable).is_multiple_of(8) {
+        if (fixed + variable) % 8 != 0 {
             return Err(errors.parser_invalid_argument);
         }
         let bytes = &self.packet.frame[self.packet.parsed..];
@@ -204,10 +204,13 @@ fn select_key(view: &View<'_>, state: &State, key: &mut Vec<u8>) -> Result<(), E
     let empty = program.core_errors.stack_out_of_bounds;
     key.clear();
     for (part, width) in state.key.iter().zip(&state.key_widths) {
-        if let SelectKey::Field(id) = part
-            && let Some(word) = view.phv.get_word(program, *id)
-        {
-            let unused = u64::BITS - program.fields[*id].width;
+        let field = match part {
+            SelectKey::Field(id) => Some(*id),
+            SelectKey::Last(..) | SelectKey::LastUnion(..) | SelectKey::Lookahead(..) => None,
+        };
+        let word = field.and_then(|id| Some((view.phv.get_word(program, id)?, id)));
+        if let Some((word, id)) = word {
+            let unused = u64::BITS - program.fields[id].width;
             let bytes = (word as u64 & u64::MAX >> unused).to_be_bytes();
             let count = width.div_ceil(8) as usize;
             key.extend_from_slice(&bytes[bytes.len() - count..]);

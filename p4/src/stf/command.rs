@@ -182,7 +182,7 @@ fn small(text: &str) -> Result<u32, String> {
 
 fn bytes(digits: &str) -> Result<Vec<u8>, String> {
     let digits: String = digits.split_whitespace().collect();
-    if !digits.bytes().all(|c| c.is_ascii_hexdigit()) || !digits.len().is_multiple_of(2) {
+    if !digits.bytes().all(|c| c.is_ascii_hexdigit()) || digits.len() % 2 != 0 {
         return Err("a packet is whole bytes in hexadecimal".to_owned());
     }
     let pairs = (0..digits.len()).step_by(2);

@@ -70,7 +70,7 @@ impl Interpreter<'_> {
             }
             "advance" => {
                 let bits = small(&hex(first));
-                if !bits.is_multiple_of(8) {
+                if bits % 8 != 0 {
                     return Err(INVALID_ARGUMENT);
                 }
                 if bits / 8 > packet.rest.len() {
@@ -114,7 +114,7 @@ impl Interpreter<'_> {
 
     /// Extracts a header, whose field of variable width has so many bits.
     fn extract(&self, packet: &mut Packet, header: &str, variable: usize) -> Result<(), u32> {
-        if !variable.is_multiple_of(8) {
+        if variable % 8 != 0 {
             return Err(INVALID_ARGUMENT);
         }
         let before = packet.lengths.insert(header.into(), variable as u32);

@@ -229,7 +229,7 @@ impl Maker<'_> {
                 fields.push((format!("f{place}"), width, self.random.one_of(5)));
             }
             let bits: u32 = fields.iter().map(|(_, width, _)| width).sum();
-            if !bits.is_multiple_of(8) {
+            if bits % 8 != 0 {
                 fields.push((format!("rest{kind}"), 8 - bits % 8, false));
             }
             self.kinds.push(fields);
