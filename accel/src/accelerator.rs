@@ -26,10 +26,12 @@ use crate::way::changes;
 const ETHERNET_BYTES: u32 = 14;
 
 /// After so long with frames that wait all the time, those of known flows are held back until the
-/// switch has taken as many as the largest ring has: this long after each batch.
+/// switch has taken as many as the largest ring has: this long after each batch, and no longer than
+/// that in all.
 const STUCK_NS: u64 = 100_000_000;
 const HELD_FRAMES: usize = 8192;
 const HOLD_NS: u64 = 50_000_000;
+const LONGEST_HOLD_NS: u64 = 200_000_000;
 /// The time from one hold to the next. It doubles after each that was in vain, because others fill
 /// the ring.
 const FIRST_PAUSE_NS: u64 = 1_000_000_000;
@@ -68,6 +70,8 @@ struct Port {
     next_hold_ns: Cell<u64>,
     /// The number of frames that may still be taken while they are held back.
     held_frames: Cell<usize>,
+    /// The time when they are held back no longer, however many were taken.
+    hold_end_ns: Cell<u64>,
     pause_ns: Cell<u64>,
     /// What the kernel obeys decisions by, until it is dropped.
     _link: SchedClassifierLink,
@@ -129,6 +133,7 @@ impl InKernel {
             waiting_ns: Cell::new(None),
             next_hold_ns: Cell::new(0),
             held_frames: Cell::new(0),
+            hold_end_ns: Cell::new(0),
             pause_ns: Cell::new(FIRST_PAUSE_NS),
             _link: link,
         };
@@ -244,14 +249,16 @@ impl InKernel {
         port.waiting_ns.set(Some(since));
         if now_ns > since + STUCK_NS && now_ns > port.next_hold_ns.get() {
             port.held_frames.set(HELD_FRAMES);
+            port.hold_end_ns.set(now_ns + LONGEST_HOLD_NS);
             let pause_ns = port.pause_ns.get();
             port.next_hold_ns.set(now_ns + pause_ns);
             port.pause_ns.set(LONGEST_PAUSE_NS.min(2 * pause_ns));
         }
-        if port.held_frames.get() > 0 {
+        let end_ns = port.hold_end_ns.get();
+        if port.held_frames.get() > 0 && now_ns < end_ns {
             port.held_frames
                 .set(port.held_frames.get().saturating_sub(count));
-            inner.table.hold(place, now_ns + HOLD_NS);
+            inner.table.hold(place, end_ns.min(now_ns + HOLD_NS));
         }
     }
 }

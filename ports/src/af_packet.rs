@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use std::{io, mem};
 
 use bofuss_frame::{Frame, Pool};
+use rustix::io::ioctl_fionread;
 
 use claim::Claim;
 
@@ -425,8 +426,10 @@ impl PortDriver for AfPacket {
     }
 
     fn is_drained(&self) -> bool {
+        let queued = || ioctl_fionread(&*self.socket.fd).unwrap_or(1);
         let ring = self.socket.ring.as_ref();
-        self.successor.is_none() && ring.is_some_and(|ring| ring.front().is_none())
+        let is_empty = ring.map_or_else(|| queued() == 0, |ring| ring.front().is_none());
+        self.successor.is_none() && is_empty
     }
 
     fn set_mtu(&mut self, mtu_bytes: u32) {
