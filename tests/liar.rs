@@ -27,6 +27,8 @@ const OF10: u8 = 1;
 const OF15: u8 = 6;
 /// By how much the barriers of one liar are early at least.
 const EARLY: Duration = Duration::from_millis(50);
+/// By how much all answers of one liar are late.
+pub const LATE: Duration = Duration::from_millis(50);
 /// The delay of a slow switch's changes, longer than a rule is probed after the barrier.
 const SLOW: Duration = Duration::from_millis(800);
 
@@ -61,6 +63,8 @@ pub enum Lie {
     Silent,
     /// No request for a multipart reply arrives.
     SwallowsAllStatistics,
+    /// What the switch says arrives late, by [`LATE`].
+    LateAnswers,
 }
 
 /// What differs between the versions.
@@ -157,16 +161,35 @@ pub fn lie(lie: Lie, listen: u16, switch_port: u16) -> LateChanges {
             let switch = TcpStream::connect(("127.0.0.1", switch_port)).unwrap();
             switch.set_nodelay(true).unwrap();
             client.set_nodelay(true).unwrap();
-            let mut back = (switch.try_clone().unwrap(), client.try_clone().unwrap());
+            let back = (switch.try_clone().unwrap(), client.try_clone().unwrap());
+            let late = matches!(lie, Lie::LateAnswers);
             std::thread::spawn(move || {
-                let _ = std::io::copy(&mut back.0, &mut back.1);
-                let _ = back.1.shutdown(Shutdown::Both);
+                pass_back(back.0, back.1, if late { LATE } else { Duration::ZERO })
             });
             let changes = changes.clone();
             std::thread::spawn(move || pass(client, switch, lie, changes));
         }
     });
     known
+}
+
+/// Passes what the switch says back to the controller, late.
+fn pass_back(mut switch: TcpStream, client: TcpStream, late: Duration) {
+    let (to, queue) = channel::<(Instant, Vec<u8>)>();
+    let mut back = client.try_clone().unwrap();
+    let sender = std::thread::spawn(move || {
+        for (due, bytes) in queue {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            let _ = back.write_all(&bytes);
+        }
+    });
+    let mut chunk = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = switch.read(&mut chunk) {
+        let _ = to.send((Instant::now() + late, chunk[..count].to_vec()));
+    }
+    drop(to);
+    let _ = sender.join();
+    let _ = client.shutdown(Shutdown::Both);
 }
 
 /// Passes late messages on in their time.
@@ -267,6 +290,7 @@ fn pass(mut client: TcpStream, mut switch: TcpStream, lie: Lie, changes: LateCha
             | Lie::SwallowsAllStatistics
             | Lie::FallsSilent(_)
             | Lie::SwallowsBarriers
+            | Lie::LateAnswers
             | Lie::HangsUp(_) => {
                 let _ = switch.write_all(&message);
             }

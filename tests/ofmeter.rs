@@ -11,6 +11,7 @@ mod lies;
 mod plant;
 mod published;
 mod set_ups;
+mod truths;
 
 use std::process::{Command, Output, Stdio};
 

@@ -91,7 +91,8 @@ pub fn stated(folder: &Folder, case: &str, row: &str, column: &str) -> (f64, f64
     let mut sections = page.split("<h2 id=\"");
     let section = sections.find(|part| part.starts_with(case)).unwrap();
     for table in section.split("<table>").skip(1) {
-        let lines: Vec<Vec<String>> = table.lines().map(cells).collect();
+        let rows = table.split("</table>").next().unwrap().lines();
+        let lines: Vec<Vec<String>> = rows.map(cells).collect();
         let Some(at) = lines[0].iter().position(|head| head == column) else {
             continue;
         };
@@ -165,14 +166,32 @@ pub struct Plant {
     pub name: String,
 }
 
+fn cable(one: &str, other: &str) {
+    ip(&format!("link add {one} type veth peer name {other}"));
+    ip(&format!("link set {one} up"));
+    ip(&format!("link set {other} up"));
+}
+
 impl Plant {
     pub fn new(arguments: &[&str]) -> Self {
+        cable("far", "sb");
+        Self::of(arguments)
+    }
+
+    /// The same with a line behind the switch that has faults, which is a program.
+    pub fn with_line(faults: &str) -> (Self, Process) {
+        cable("la", "sb");
+        cable("far", "lb");
+        let plant = Self::of(&[]);
+        let mut forward = Command::new(program("ofmeter"));
+        forward.args(["forward", "la", "lb", "--faults", faults]);
+        let line = Process::start(forward.stdout(Stdio::null()));
+        (plant, line)
+    }
+
+    fn of(arguments: &[&str]) -> Self {
         ip("link set lo up");
-        for (own, switch) in [("near", "sa"), ("far", "sb")] {
-            ip(&format!("link add {own} type veth peer name {switch}"));
-            ip(&format!("link set {own} up"));
-            ip(&format!("link set {switch} up"));
-        }
+        cable("near", "sa");
         let mut bofuss = Command::new(program("bofuss"));
         let listen = format!("ptcp:{SWITCH}");
         bofuss.args(["run", "--port", "sa", "--port", "sb", "--listen", &listen]);
