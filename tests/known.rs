@@ -1,19 +1,17 @@
 //! Tests that the meter finds delays and losses of a known size, and says how well.
 #![allow(clippy::unwrap_used)]
 
-use std::process::Command;
-
-use bofuss_tests::{Process, ok};
+use bofuss_tests::ok;
 use serde_json::Value;
 
-use crate::plant::{Folder, measured, metric, ofmeter, stated};
+use crate::plant::{Folder, busy_loops, measured, metric, ofmeter, stated};
 
 /// Delays of a forwarder, microseconds.
 const DELAYS_US: [f64; 3] = [100.0, 1_000.0, 10_000.0];
 /// The share of a delay by which the meter may be wrong.
 const MOST_ERROR: f64 = 0.05;
 /// Busy loops beside the meter.
-const BUSY_LOOPS: usize = 2;
+pub const BUSY_LOOPS: usize = 2;
 
 /// Returns true if a known answer is within the error that the report states; what else runs on the
 /// machine may make it worse than the calibration knew, so that it is tried again.
@@ -110,9 +108,7 @@ fn found_and_true(micros: f64) -> Vec<(f64, f64)> {
 fn a_known_delay_is_found_within_five_percent_at_rest_and_beside_busy_loops() {
     let mut wrong = Vec::new();
     for loops in [0, BUSY_LOOPS] {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "while :; do :; done"]);
-        let _busy: Vec<Process> = (0..loops).map(|_| Process::start(&mut shell)).collect();
+        let _busy = busy_loops(loops);
         for micros in DELAYS_US {
             for (found, truth) in found_and_true(micros) {
                 println!("{micros} us, {loops} busy loops: found {found:.1} of {truth:.1} us");

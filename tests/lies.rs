@@ -11,7 +11,7 @@ use crate::plant::{Folder, LIAR, Plant, SWITCH, alone, measured_at, metric};
 const VERSIONS: [&str; 3] = ["1.0", "1.3", "1.5"];
 
 /// The results of cases on a switch behind a liar, in a version.
-fn found_of(fault: Lie, version: &str, arguments: &[&str]) -> Vec<Value> {
+pub fn found_of(fault: Lie, version: &str, arguments: &[&str]) -> Vec<Value> {
     let mut found = Vec::new();
     alone(|| {
         let _plant = Plant::new(&[]);

@@ -166,6 +166,13 @@ pub struct Plant {
     pub name: String,
 }
 
+/// Busy loops beside a meter, while they are held.
+pub fn busy_loops(count: usize) -> Vec<Process> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "while :; do :; done"]);
+    (0..count).map(|_| Process::start(&mut shell)).collect()
+}
+
 fn cable(one: &str, other: &str) {
     ip(&format!("link add {one} type veth peer name {other}"));
     ip(&format!("link set {one} up"));

@@ -2,16 +2,13 @@
 //! says, at rest and beside busy loops.
 #![allow(clippy::unwrap_used)]
 
-use std::process::Command;
-
-use bofuss_tests::Process;
 use serde_json::Value;
 
-use crate::liar::{LATE, Lie, lie};
-use crate::plant::{Folder, LIAR, Plant, SWITCH, alone, measured, measured_at, metric};
+use crate::known::BUSY_LOOPS;
+use crate::liar::{LATE, Lie};
+use crate::lies::found_of;
+use crate::plant::{Folder, Plant, SWITCH, alone, busy_loops, measured, measured_at, metric};
 
-/// Busy loops beside the meter.
-const BUSY_LOOPS: usize = 2;
 /// The time for which a line with faults holds each frame, in microseconds, and its words.
 const HELD_US: f64 = 10_000.0;
 const HOLDS: &str = "delay=10000us";
@@ -282,8 +279,8 @@ fn near(truth_us: f64, most_error: f64, all: &[f64]) -> Said {
 }
 
 /// Medians of delays, less what a wire takes in the same round.
-fn medians(found: &[Value]) -> Vec<f64> {
-    let delays = found.iter().filter_map(|one| {
+fn medians<'a>(found: impl Iterator<Item = &'a Value>) -> Vec<f64> {
+    let delays = found.filter_map(|one| {
         let wire = one["baseline"]["wire"]["p50"].as_f64().unwrap_or(0.0);
         Some((one["delay"]["p50"].as_f64()? - wire) / 1e3)
     });
@@ -292,26 +289,19 @@ fn medians(found: &[Value]) -> Vec<f64> {
 
 fn held(found: &[Value]) -> Said {
     let kinds = found.iter().filter(|one| one["point"]["kind"] != "knee");
-    near(
-        HELD_US,
-        MOST_ERROR,
-        &medians(&kinds.cloned().collect::<Vec<_>>()),
-    )
+    near(HELD_US, MOST_ERROR, &medians(kinds))
 }
 
 fn late(found: &[Value]) -> Said {
     // Statistics of many rules take their own time.
     let is_short = |one: &&Value| !one["point"]["kind"].to_string().contains("flow");
-    let short: Vec<_> = found.iter().filter(is_short).cloned().collect();
-    near(LATE.as_micros() as f64, MOST_ERROR, &medians(&short))
+    let delays = medians(found.iter().filter(is_short));
+    near(LATE.as_micros() as f64, MOST_ERROR, &delays)
 }
 
 fn late_first(found: &[Value]) -> Said {
-    near(
-        LATE.as_micros() as f64,
-        MOST_ERROR_OF_FIRST,
-        &medians(found),
-    )
+    let delays = medians(found.iter());
+    near(LATE.as_micros() as f64, MOST_ERROR_OF_FIRST, &delays)
 }
 
 fn too_long(found: &[Value]) -> Said {
@@ -329,27 +319,23 @@ fn bound(found: &[Value]) -> Said {
 
 impl Truth {
     fn measured(&self, version: &str) -> Vec<Value> {
-        let mut words = vec![self.case, "--openflow", version, "--stall", "2"];
-        if !matches!(self.fault, Lies(lie) if !matches!(lie, Lie::LateAnswers)) {
+        let mut words = vec![self.case, "--stall", "2"];
+        if matches!(self.fault, Line(_) | Lies(Lie::LateAnswers)) {
             words.extend(SLOWLY);
         }
-        let mut found = Vec::new();
-        let folder = Folder::new();
         match self.fault {
-            Lies(fault) => alone(|| {
-                let _plant = Plant::new(&[]);
-                lie(fault, LIAR, SWITCH);
-                found = measured_at(LIAR, &folder, &words);
-            }),
-            Line(faults) => alone(|| {
-                let (_plant, _line) = Plant::with_line(faults);
-                found = measured_at(SWITCH, &folder, &words);
-            }),
-            SetUp(setup) => {
-                found = measured(&folder, &[self.case, "--setup", setup]);
+            Lies(fault) => found_of(fault, version, &words),
+            Line(faults) => {
+                words.extend(["--openflow", version]);
+                let mut found = Vec::new();
+                alone(|| {
+                    let (_plant, _line) = Plant::with_line(faults);
+                    found = measured_at(SWITCH, &Folder::new(), &words);
+                });
+                found
             }
+            SetUp(setup) => measured(&Folder::new(), &[self.case, "--setup", setup]),
         }
-        found
     }
 
     /// What the meter says in a version, and how often it was tried.
@@ -374,9 +360,7 @@ fn what_is_true_of_each_case_is_said_at_rest_and_beside_busy_loops() {
         for version in truth.versions {
             let mut cells = Vec::new();
             for loops in [0, BUSY_LOOPS] {
-                let mut shell = Command::new("sh");
-                shell.args(["-c", "while :; do :; done"]);
-                let _busy: Vec<_> = (0..loops).map(|_| Process::start(&mut shell)).collect();
+                let _busy = busy_loops(loops);
                 let ((words, is_true), attempts) = truth.say(version);
                 if !is_true {
                     wrong.push(format!("{} {version}, {loops} loops: {words}", truth.case));
