@@ -14,8 +14,9 @@ use crate::{DropReason, Time};
 pub const MAX_QUEUE_PACKETS: u64 = 1_000;
 /// The most bytes of frames in one queue.
 pub const MAX_QUEUE_BYTES: u64 = 1 << 20;
-/// The lateness that a rate makes up for by sending frames closer together afterwards.
-const CATCH_UP_NS: u64 = 10_000_000;
+/// The lateness that a rate makes up for by sending frames closer together afterwards: a machine
+/// that is shared takes the processor away for tens of milliseconds.
+const CATCH_UP_NS: u64 = 50_000_000;
 /// The time by which a frame may leave early, so that fast ports can send in batches.
 pub const AHEAD_NS: u64 = 20_000;
 /// The longest time on the wire of a super-frame that may wait whole.

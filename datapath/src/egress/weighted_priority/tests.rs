@@ -134,6 +134,14 @@ fn a_maximum_holds_within_one_percent_and_100_us_on_slow_and_fast_queues() {
 }
 
 #[test]
+fn a_rate_makes_up_for_tens_of_milliseconds_without_a_processor() {
+    let mut stage = Stage::new(0, &[(3, spec(0, 1_000, 0, 1))]);
+    let start = stage.now;
+    stage.saturate(&[3], 20, 50_000_000);
+    near(stage.kbps(3, start), 1_000.0, 0.01, "rate");
+}
+
+#[test]
 fn the_rest_of_a_division_is_not_lost() {
     let mut pace = Pace::default();
     pace.set(Time(0), 100_000_007);
