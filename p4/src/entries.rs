@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::int::Int;
 use crate::json::{self, Node, Result};
@@ -83,13 +83,14 @@ impl Loading<'_> {
     /// Adds what a file has, up to the first thing that is wrong.
     fn load(&mut self, root: &Node<'_>) -> Result<()> {
         root.only(FILE_KEYS)?;
+        let [mut groups, mut sessions] = [HashSet::new(), HashSet::new()];
         for node in root.list("table_entries")? {
             let was = self.entry(&node)?;
             self.before.push(was);
         }
         for node in root.list("multicast_group_entries")? {
             node.only(GROUP_KEYS)?;
-            let id = small(&node.get("multicast_group_id")?)?;
+            let id = new_id(&node, "multicast_group_id", &mut groups)?;
             let was = Before::Group(id, self.switch.replication().groups.get(&id).cloned());
             let set = self
                 .switch
@@ -100,7 +101,7 @@ impl Loading<'_> {
         }
         for node in root.list("clone_session_entries")? {
             node.only(SESSION_KEYS)?;
-            let id = small(&node.get("clone_session_id")?)?;
+            let id = new_id(&node, "clone_session_id", &mut sessions)?;
             let truncate = match node.find("packet_length_bytes")? {
                 Some(bytes) => Some(small(&bytes)?).filter(|bytes| *bytes > 0),
                 None => None,
@@ -152,9 +153,15 @@ impl Loading<'_> {
             let was = Before::Default(table, self.switch.default_of(table).cloned());
             self.switch.set_default(table, Some(does)).map(|()| was)
         } else {
+            let has_priorities = self.switch.has_priorities(table);
             let priority = match node.find("priority")? {
-                Some(priority) => priority.number(i32::MAX as u64)? as i32,
-                None if self.switch.state().tables[table].has_priorities() => {
+                Some(priority) => match priority.number(i32::MAX as u64)? as i32 {
+                    1.. if !has_priorities => {
+                        return priority.refuse("entries of this table have no priority");
+                    }
+                    number => number,
+                },
+                None if has_priorities => {
                     return node.refuse("has no priority, which entries of this table need");
                 }
                 None => 0,
@@ -232,6 +239,17 @@ fn load_match(part: &KeyPart, node: &Node<'_>) -> Result<Match> {
             return node.refuse(format!("has two values, and is matched as {kind}"));
         }
     })
+}
+
+/// The number of a group or session, which no other before it has.
+fn new_id(node: &Node<'_>, key: &'static str, seen: &mut HashSet<u32>) -> Result<u32> {
+    let named = node.get(key)?;
+    let id = small(&named)?;
+    if seen.insert(id) {
+        Ok(id)
+    } else {
+        named.refuse("is there twice")
+    }
 }
 
 fn small(node: &Node<'_>) -> Result<u32> {

@@ -458,6 +458,16 @@ fn a_runtime_file_that_is_wrong_in_the_end_changes_nothing() {
     assert_eq!(wrong.expect_err("it is there").place, "/table_entries/2");
     assert_eq!(told(&switch), before);
     file["table_entries"][2] = entry("0x1400");
+    file["clone_session_entries"][2] = session(5, 4);
+    let wrong = switch.load_entries(file.to_string().as_bytes());
+    let error = wrong.expect_err("the first session has that number");
+    assert_eq!(error.place, "/clone_session_entries/2/clone_session_id");
+    file["table_entries"][1]["priority"] = 7.into();
+    let wrong = switch.load_entries(file.to_string().as_bytes());
+    let error = wrong.expect_err("the longest prefix is the first");
+    assert_eq!(error.place, "/table_entries/1/priority");
+    assert_eq!(told(&switch), before);
+    file["table_entries"][1]["priority"] = 0.into();
     file["clone_session_entries"][2] = session(7, 4);
     let loaded = switch.load_entries(file.to_string().as_bytes());
     loaded.expect("now it is right");
