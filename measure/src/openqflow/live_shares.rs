@@ -28,7 +28,7 @@ use crate::testbed::real_time::RealTime;
 use crate::testbed::setup::Setup;
 
 /// The subscribers of OpenQFlow's evaluation: an address each, and the flows that go there. Flow
-/// `n` offers `n` times 312.5 kb/s: 165 Mb/s in all.
+/// `n` offers `n` times a 32nd of the port's rate.
 const SUBSCRIBERS: [(&str, Ipv4Addr, RangeInclusive<usize>); 4] = [
     ("a", B_ADDRESS, 1..=4),
     ("b", Ipv4Addr::new(10, 9, 0, 22), 5..=10),
@@ -36,8 +36,9 @@ const SUBSCRIBERS: [(&str, Ipv4Addr, RangeInclusive<usize>); 4] = [
     ("d", Ipv4Addr::new(10, 9, 0, 24), 21..=32),
 ];
 const FLOWS: usize = 32;
-const FLOW_BPS: f64 = 312_500.0;
-/// The rate of the port, in bits per second.
+/// What they offer in all, in times of the port's rate.
+const OFFERED: f64 = (FLOWS + 1) as f64 / 2.0;
+/// The rate of the port in the evaluation, in bits per second.
 const PORT_BPS: f64 = 10e6;
 /// Bytes of a frame, and of them headers.
 const FRAME: usize = 1_000;
@@ -82,6 +83,10 @@ pub struct SharesArguments {
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     #[arg(value_parser = clap::value_parser!(u8).range(1..))]
     seconds: u8,
+    /// The factor by which the port and all flows are slower, for slow machines
+    #[arg(long, value_name = "FACTOR", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=10))]
+    scale: u8,
     /// The folder for the plot and the JSON
     #[arg(long, default_value = "bench", value_name = "FOLDER")]
     out: PathBuf,
@@ -96,8 +101,15 @@ impl SharesArguments {
     /// Errors: an unknown discipline, what does not start, the system's.
     pub fn run(&self) -> Result<()> {
         let names = chosen(&self.disciplines)?;
-        let seconds = f64::from(self.seconds);
-        let runs = measure(&names, self.rounds, WARM_UP, seconds)?;
+        let scale = f64::from(self.scale);
+        let load = SharesLoad {
+            // Queues fill and empty as much more slowly.
+            warm_up: WARM_UP * scale,
+            seconds: self.seconds.into(),
+            // A queue's rate is in kb/s.
+            port_bps: (PORT_BPS / 1e3 / scale).round() * 1e3,
+        };
+        let runs = measure(&names, self.rounds, load)?;
         let text = markdown(&report(&runs)) + &format!("\n{}\n", host().join("; "));
         println!("{text}");
         self.write(&runs)?;
@@ -150,37 +162,43 @@ pub struct LiveShares {
     used: f64,
     /// Mb/s of frames that were sent.
     offered_mbps: f64,
+    /// The rate of the port in Mb/s.
+    port_mbps: f64,
 }
 
 /// The shortest form: two disciplines and the kernel's FIFO, once.
 ///
 /// Errors: those of [`measure`].
 pub fn measure_short() -> Result<Vec<LiveShares>> {
-    measure(&["hfair", "ceta", KERNEL_FIFO], 1, SHORT_WARM_UP, 2.0)
+    let load = SharesLoad {
+        warm_up: SHORT_WARM_UP,
+        seconds: 2.0,
+        port_bps: PORT_BPS,
+    };
+    measure(&["hfair", "ceta", KERNEL_FIFO], 1, load)
 }
 
 /// Measures everything that `ofmeter shares` measures by default.
 ///
 /// Errors: those of [`measure`].
 pub fn measure_all() -> Result<Vec<LiveShares>> {
-    measure(&all_names(), 3, WARM_UP, 8.0)
+    let load = SharesLoad {
+        warm_up: WARM_UP,
+        seconds: 8.0,
+        port_bps: PORT_BPS,
+    };
+    measure(&all_names(), 3, load)
 }
 
 /// Measures each discipline once, then each again: what else the machine does meanwhile affects all
 /// of them alike. Returns of each the run of the median index.
-fn measure(
-    names: &[&'static str],
-    rounds: u8,
-    warm_up: f64,
-    seconds: f64,
-) -> Result<Vec<LiveShares>> {
+fn measure(names: &[&'static str], rounds: u8, load: SharesLoad) -> Result<Vec<LiveShares>> {
     let mut of_each = vec![Vec::new(); names.len()];
     for round in 1..=rounds {
         for (name, runs) in names.iter().zip(&mut of_each) {
             let live = SharesRun {
                 seed: round.into(),
-                warm_up,
-                seconds,
+                load,
             };
             let result = isolated(true, || live.measure(name))?;
             eprintln!(
@@ -217,16 +235,28 @@ pub fn report(runs: &[LiveShares]) -> String {
 /// Plots what each subscriber gets.
 pub fn plot(runs: &[LiveShares]) -> String {
     let shares: Vec<Shares> = runs.iter().map(|run| run.shares.clone()).collect();
-    let title = "Four subscribers on real interfaces, 165 Mb/s of UDP, a port of 10 Mb/s";
-    subscriber_plot(title, &shares)
+    let port = runs.first().map_or(0.0, |run| run.port_mbps);
+    let title = format!(
+        "Four subscribers on real interfaces, {} Mb/s of UDP, a port of {port} Mb/s",
+        OFFERED * port
+    );
+    subscriber_plot(&title, &shares)
+}
+
+/// The load of a run.
+#[derive(Clone, Copy)]
+struct SharesLoad {
+    /// Seconds that do not count, and those that do.
+    warm_up: f64,
+    seconds: f64,
+    /// The rate of the port, in bits per second; that of flows is in proportion.
+    port_bps: f64,
 }
 
 /// One run.
 struct SharesRun {
     seed: u64,
-    /// Seconds that do not count, and those that do.
-    warm_up: f64,
-    seconds: f64,
+    load: SharesLoad,
 }
 
 impl SharesRun {
@@ -244,7 +274,7 @@ impl SharesRun {
         }
         bed.host(true, || run_batch(&addresses))?;
         bed.host(false, || run_batch(&neighbours))?;
-        let forwarder = start(name)?;
+        let forwarder = start(name, self.load.port_bps)?;
         let priority = RealTime::begin(&forwarder);
         if let Err(error) = &priority {
             eprintln!("without real-time priority, other programs count: {error}");
@@ -255,7 +285,7 @@ impl SharesRun {
         let mut flows = Vec::new();
         for (subscriber, _, numbers) in SUBSCRIBERS {
             for number in numbers {
-                let rate = counts[number - 1] as f64 * FRAME_BITS / self.seconds / 1e6;
+                let rate = counts[number - 1] as f64 * FRAME_BITS / self.load.seconds / 1e6;
                 flows.push((subscriber.to_string(), rate));
             }
         }
@@ -265,8 +295,9 @@ impl SharesRun {
         }
         Ok(LiveShares {
             shares: Shares::of(name, flows)?,
-            used: arrived as f64 * FRAME_BITS / self.seconds / PORT_BPS,
+            used: arrived as f64 * FRAME_BITS / self.load.seconds / self.load.port_bps,
             offered_mbps,
+            port_mbps: self.load.port_bps / 1e6,
         })
     }
 
@@ -277,12 +308,17 @@ impl SharesRun {
         receivers: &[UdpSocket],
         senders: &[UdpSocket],
     ) -> Result<([u64; FLOWS], f64)> {
-        let end = self.warm_up + self.seconds;
+        let SharesLoad {
+            warm_up,
+            seconds,
+            port_bps,
+        } = self.load;
+        let end = warm_up + seconds;
         // A sender that pauses ends later.
-        let packets = schedule(self.seed, 2.0 * end);
+        let packets = schedule(self.seed, 2.0 * end, port_bps);
         let start = Instant::now();
         let counted =
-            start + Duration::from_secs_f64(self.warm_up)..start + Duration::from_secs_f64(end);
+            start + Duration::from_secs_f64(warm_up)..start + Duration::from_secs_f64(end);
         let mut sum = [0; FLOWS];
         let sent = std::thread::scope(|scope| {
             let mut threads = Vec::new();
@@ -332,11 +368,11 @@ fn senders() -> Result<Vec<UdpSocket>> {
 
 /// The packets in the order in which they are sent: the time in seconds, and the number of the
 /// flow, from 0.
-fn schedule(seed: u64, seconds: f64) -> Vec<(f64, usize)> {
+fn schedule(seed: u64, seconds: f64, port_bps: f64) -> Vec<(f64, usize)> {
     let mut packets = Vec::new();
     for flow in 0..FLOWS {
         let mut random = Random::new(seed, flow as u64);
-        let gap = FRAME_BITS / (FLOW_BPS * (flow + 1) as f64);
+        let gap = FRAME_BITS * FLOWS as f64 / (port_bps * (flow + 1) as f64);
         let mut at = gap * fraction(&mut random);
         while at < seconds {
             packets.push((at, flow));
@@ -390,18 +426,18 @@ fn receive(socket: &UdpSocket, counted: Range<Instant>) -> Result<[u64; FLOWS]> 
 }
 
 /// Starts what shapes the port to host B.
-fn start(name: &str) -> Result<Forwarder> {
+fn start(name: &str, port_bps: f64) -> Result<Forwarder> {
     match name {
-        KERNEL_FIFO => bridge(&fifo_lines()),
-        KERNEL_HTB => bridge(&htb_lines()),
-        discipline => bofuss(discipline, &own_folder()),
+        KERNEL_FIFO => bridge(&fifo_lines(port_bps)),
+        KERNEL_HTB => bridge(&htb_lines(port_bps)),
+        discipline => bofuss(discipline, port_bps, &own_folder()),
     }
 }
 
 /// bofuss with OpenQFlow's rules, and this discipline at port 2.
-fn bofuss(discipline: &str, programs: &Path) -> Result<Forwarder> {
+fn bofuss(discipline: &str, port_bps: f64, programs: &Path) -> Result<Forwarder> {
     let setup = Setup::BofussOpenQflow;
-    let rate = format!("2:0:max={}k", PORT_BPS / 1e3);
+    let rate = format!("2:0:max={}k", port_bps / 1e3);
     let chosen = format!("2={discipline}");
     let plan = SwitchPlan {
         // The names of bofuss' sockets are unique on a machine.
@@ -425,29 +461,29 @@ fn bridge(lines: &str) -> Result<Forwarder> {
     Ok(forwarder)
 }
 
-fn fifo_lines() -> String {
+fn fifo_lines(port_bps: f64) -> String {
     let port = SWITCH_PORTS[1];
     format!(
-        "qdisc add dev {port} root handle 1: tbf rate {PORT_BPS}bit burst {BURST} limit 100000\n\
+        "qdisc add dev {port} root handle 1: tbf rate {port_bps}bit burst {BURST} limit 100000\n\
          qdisc add dev {port} parent 1: handle 2: pfifo limit 100\n"
     )
 }
 
 /// A class for each subscriber, which may borrow what others leave.
-fn htb_lines() -> String {
+fn htb_lines(port_bps: f64) -> String {
     let port = SWITCH_PORTS[1];
     let bursts = format!("burst {BURST} cburst {BURST}");
-    let share = PORT_BPS / SUBSCRIBERS.len() as f64;
+    let share = port_bps / SUBSCRIBERS.len() as f64;
     let mut lines = format!(
         "qdisc add dev {port} root handle 1: htb default 9\n\
-         class add dev {port} parent 1: classid 1:1 htb rate {PORT_BPS}bit {bursts}\n\
+         class add dev {port} parent 1: classid 1:1 htb rate {port_bps}bit {bursts}\n\
          class add dev {port} parent 1: classid 1:9 htb rate 1mbit\n"
     );
     for (number, (_, address, _)) in SUBSCRIBERS.iter().enumerate() {
         let class = number + 2;
         lines += &format!(
             "class add dev {port} parent 1:1 classid 1:{class} htb rate {share}bit ceil \
-             {PORT_BPS}bit {bursts}\n\
+             {port_bps}bit {bursts}\n\
              qdisc add dev {port} parent 1:{class} pfifo limit 25\n\
              filter add dev {port} parent 1: protocol ip u32 match ip dst {address}/32 flowid \
              1:{class}\n"
@@ -462,7 +498,7 @@ mod tests {
 
     #[test]
     fn flows_offer_their_rates_in_order_of_time_and_a_seed_gives_the_same_ones() {
-        let packets = schedule(1, 4.0);
+        let packets = schedule(1, 4.0, PORT_BPS);
         assert!(packets.is_sorted_by(|one, next| one.0 <= next.0));
         for flow in 0..FLOWS {
             let count = packets.iter().filter(|(_, of)| *of == flow).count();
@@ -470,8 +506,8 @@ mod tests {
             let wanted = 0.3125 * (flow + 1) as f64;
             assert!((mbps / wanted - 1.0).abs() < 0.02, "flow {flow}: {mbps}");
         }
-        assert_eq!(packets, schedule(1, 4.0));
-        assert_ne!(packets, schedule(2, 4.0));
+        assert_eq!(packets, schedule(1, 4.0, PORT_BPS));
+        assert_ne!(packets, schedule(2, 4.0, PORT_BPS));
     }
 
     #[test]
