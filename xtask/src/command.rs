@@ -10,7 +10,7 @@ use std::thread;
 const AT_A_TIME: usize = 3;
 
 /// How many of them are tried again if they fail: if more do, it is not for want of time.
-const MOST_AGAIN: usize = 3;
+const MOST_AGAIN: usize = 6;
 
 /// Builds all libraries, programs and examples of the tree. Steps that need some of them build all:
 /// a package alone would select other features of its libraries, and compile them again.
@@ -52,12 +52,13 @@ pub(crate) fn cargo_command(words: &str) -> Command {
 }
 
 /// Does some work for each item, for several at the same time, in their order. What fails is tried
-/// once more, alone: beside others, a test may have to wait for longer than it has patience.
+/// once more, alone: beside others, a test may have to wait for longer than it has patience. Work
+/// that fails may note in its item which part of it is to be tried again.
 ///
 /// Errors: those of the items that fail alone, too; all, if more than [`MOST_AGAIN`] fail.
 pub(crate) fn side_by_side<Item: Send>(
     items: Vec<Item>,
-    work: impl Fn(&Item) -> Result<(), String> + Sync,
+    work: impl Fn(&mut Item) -> Result<(), String> + Sync,
 ) -> Result<(), String> {
     let waiting = Mutex::new(items.into_iter());
     let failed = Mutex::new(Vec::new());
@@ -67,8 +68,8 @@ pub(crate) fn side_by_side<Item: Send>(
                 loop {
                     // The lock is released before the work begins.
                     let next = waiting.lock().expect("no thread panics").next();
-                    let Some(item) = next else { break };
-                    if let Err(e) = work(&item) {
+                    let Some(mut item) = next else { break };
+                    if let Err(e) = work(&mut item) {
                         failed.lock().expect("no thread panics").push((item, e));
                     }
                 }
@@ -78,11 +79,11 @@ pub(crate) fn side_by_side<Item: Send>(
     let failed = failed.into_inner().expect("no thread panicked");
     let is_tried_again = failed.len() <= MOST_AGAIN;
     let mut failures = Vec::new();
-    for (item, failure) in failed {
+    for (mut item, failure) in failed {
         if is_tried_again {
             println!("beside others: {failure}; once more, alone:");
         }
-        match is_tried_again.then(|| work(&item)) {
+        match is_tried_again.then(|| work(&mut item)) {
             Some(Ok(())) => println!("alone it succeeded, beside others: {failure}"),
             _ => failures.push(failure),
         }

@@ -22,6 +22,9 @@ pub(crate) struct TestProgram {
     target: TestTarget,
     manifest_path: PathBuf,
     executable: PathBuf,
+    /// The tests to run, by name, or none for all.
+    #[serde(skip)]
+    only: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -120,6 +123,7 @@ impl Run<'_> {
             .arg("isolate")
             .arg(&test.executable)
             .args(self.arguments)
+            .args(&test.only)
             .current_dir(self.root.join("tests"))
             // Its tests share a network, and there are few cores.
             .env("RUST_TEST_THREADS", "1")
@@ -129,10 +133,11 @@ impl Run<'_> {
         isolated
     }
 
-    /// Runs a test program, then prints all its output at once.
+    /// Runs a test program, then prints all its output at once. The next run is one of those of its
+    /// tests that failed.
     ///
     /// Errors: its name, when it does not succeed.
-    fn test(&self, test: &TestProgram) -> Result<(), String> {
+    fn test(&self, test: &mut TestProgram) -> Result<(), String> {
         let name = &test.target.name;
         let scratch = self.scratch.join(name);
         std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
@@ -145,9 +150,13 @@ impl Run<'_> {
         let err = String::from_utf8_lossy(&output.stderr);
         println!("{name}:\n{err}{out}");
         if output.status.success() {
-            Ok(())
-        } else {
-            Err(format!("{name} failed"))
+            return Ok(());
         }
+        let failure = format!("{name} failed");
+        let failed = out
+            .lines()
+            .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+        test.only = failed.map(String::from).collect();
+        Err(failure)
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(root: &Path, target: &Path, names: &str) -> Result<(), String>
     let all = folders(root, names)?;
     let (alone, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| is_named(path, ALONE));
     let run = |folder: &PathBuf| check(folder, &interpreter, target);
-    command::side_by_side(others, run)?;
+    command::side_by_side(others, |folder| run(folder))?;
     alone.iter().try_for_each(run)
 }
 
