@@ -10,6 +10,9 @@ use crate::plant::{Folder, LIAR, Plant, SWITCH, alone, measured_at, metric};
 /// The versions in which switches lie.
 const VERSIONS: [&str; 3] = ["1.0", "1.3", "1.5"];
 
+/// A busy machine is tried so many times.
+pub const TRIES: usize = 3;
+
 /// The results of cases on a switch behind a liar, in a version.
 pub fn found_of(fault: Lie, version: &str, arguments: &[&str]) -> Vec<Value> {
     let mut found = Vec::new();
@@ -140,12 +143,19 @@ fn a_switch_that_is_silent_from_the_first_message_on_is_a_result() {
 #[test]
 fn rules_that_act_late_are_not_as_fast_as_their_barrier() {
     for version in VERSIONS {
-        let found = found_of(Lie::EarlyBarriers, version, &["fm-add"]);
-        let added = &found[0];
-        assert_eq!(added["verdict"], "lies", "{version}: {added}");
-        let late = metric(added, "time until packets obey") - metric(added, "time of the barrier");
-        assert!((30e3..1e6).contains(&late), "{version}: {late} us: {added}");
-        let notes = added["notes"].to_string();
-        assert!(notes.contains("before the last rule acted"), "{notes}");
+        let mut seen = Vec::new();
+        // Of frames that a busy machine lost the meter says that, and not when rules act.
+        let is_found = (0..TRIES).any(|_| {
+            let added = found_of(Lie::EarlyBarriers, version, &["fm-add"]).swap_remove(0);
+            let is_right = added["verdict"] == "lies" && {
+                let late = metric(&added, "time until packets obey")
+                    - metric(&added, "time of the barrier");
+                let notes = added["notes"].to_string();
+                (30e3..1e6).contains(&late) && notes.contains("before the last rule acted")
+            };
+            seen.push(added);
+            is_right
+        });
+        assert!(is_found, "{version}: {seen:?}");
     }
 }

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod browser;
+mod coverage;
 mod interrupted;
 mod known;
 mod liar;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::known::BUSY_LOOPS;
 use crate::liar::{LATE, Lie};
-use crate::lies::found_of;
+use crate::lies::{TRIES, found_of};
 use crate::plant::{Folder, Plant, SWITCH, alone, busy_loops, measured, measured_at, metric};
 
 /// The time for which a line with faults holds each frame, in microseconds, and its words.
@@ -16,8 +16,6 @@ const HOLDS: &str = "delay=10000us";
 const MOST_ERROR: f64 = 0.05;
 /// The same for a flow's first packet, whose delay has the time of the switch and the controller.
 const MOST_ERROR_OF_FIRST: f64 = 0.2;
-/// A busy machine is tried so many times.
-const TRIES: usize = 3;
 /// The load of frames that are held: few enough for a meter beside busy loops.
 const SLOWLY: [&str; 4] = ["--frames", "150", "--max-rate", "500"];
 /// What the meter said of a fault, and whether that is the truth.
