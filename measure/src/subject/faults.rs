@@ -71,8 +71,8 @@ pub struct FaultyPort<P> {
     next: Box<dyn FnMut() -> u64>,
     /// Frames, each with the time at which it continues.
     waiting: VecDeque<(Instant, Frame)>,
-    /// A frame that the next one overtakes.
-    held: Option<Frame>,
+    /// A frame that the next one overtakes, and its double if it has one.
+    held: Vec<Frame>,
     /// Frames that passed, and those that were dropped.
     passed: u64,
     dropped: u64,
@@ -87,7 +87,7 @@ impl<P: PortDriver> FaultyPort<P> {
             faults,
             next: Box::new(random(SEED)),
             waiting: VecDeque::new(),
-            held: None,
+            held: Vec::new(),
             passed: 0,
             dropped: 0,
             fresh: Vec::with_capacity(BATCH_FRAMES),
@@ -118,16 +118,16 @@ impl<P: PortDriver> FaultyPort<P> {
             return;
         }
         self.passed += 1;
-        if is_turn(self.passed, self.faults.reorder_every) && self.held.is_none() {
-            self.held = Some(frame);
-            return;
-        }
         let twin = is_turn(self.passed, self.faults.duplicate_every)
             .then(|| pool.frame(frame.bytes()))
             .flatten();
-        self.queue(frame, now);
-        for late in twin.into_iter().chain(self.held.take()) {
-            self.queue(late, now);
+        let frames = [frame].into_iter().chain(twin);
+        if is_turn(self.passed, self.faults.reorder_every) && self.held.is_empty() {
+            self.held.extend(frames);
+            return;
+        }
+        for frame in frames.chain(std::mem::take(&mut self.held)) {
+            self.queue(frame, now);
         }
     }
 }
@@ -273,6 +273,10 @@ mod tests {
         assert_eq!((seen.reordered, seen.lost()), (FRAMES / 1_000 - 1, 1));
         let seen = measured("duplicate=1%", 50_000.0);
         assert_eq!((seen.duplicated, seen.lost()), (FRAMES / 100, 0));
+        // A frame may be both.
+        let seen = measured("reorder=2%,duplicate=1%", 50_000.0);
+        assert_eq!((seen.reordered, seen.lost()), (FRAMES / 50 - 1, 1));
+        assert_eq!(seen.duplicated, FRAMES / 100 - 1);
     }
 
     #[test]
