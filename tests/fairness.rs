@@ -37,9 +37,8 @@ const COUNTED: Duration = Duration::from_secs(5);
 const LATE: f64 = 0.005;
 /// Runs on a machine that may be busy with something else.
 const TRIES: usize = 8;
-/// The part of its rate that a port has to use, and uses at most. The switch makes up for some tens
-/// of milliseconds in which it did not run, and a machine may take away more.
-const USED: RangeInclusive<f64> = 0.9..=1.01;
+/// The part of its rate that a port has to use, and uses at most.
+const USED: RangeInclusive<f64> = 0.97..=1.01;
 
 /// One flow: its own socket, to whom, and when its next packet is due.
 struct Flow {
@@ -346,13 +345,16 @@ fn share(pair: &Value, run: &Value) -> f64 {
 #[test]
 fn t6_subscribers_get_the_same_by_hfair_and_ceta2() {
     for discipline in ["hfair", "ceta2"] {
-        evaluated(discipline, 0.9995..=1.0, |_| true);
+        evaluated(discipline, 0.9995..=1.0, |run| {
+            run["used"].as_f64().unwrap() >= 0.995
+        });
     }
 }
 
 #[test]
 fn t1_subscribers_get_nearly_the_same_by_ceta() {
     evaluated("ceta", 0.990..=0.998, |run| {
+        // Its first flow asks for less than its share where its sender is late.
         (0.205..=0.230).contains(&share(&run["subscribers"][0], run))
     });
 }
@@ -361,7 +363,7 @@ fn t1_subscribers_get_nearly_the_same_by_ceta() {
 fn t2_t5_microflows_get_the_same_by_drr_and_beta() {
     for discipline in ["drr", "beta"] {
         evaluated(discipline, 0.855..=0.870, |run| {
-            let bounds = 0.95 / 32.0..=1.05 / 32.0;
+            let bounds = 0.97 / 32.0..=1.03 / 32.0;
             let flows = run["flows"].as_array().unwrap();
             // The first asks for no more than its share, and for less where its sender is late.
             let mut greedy = flows[1..].iter();
