@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -126,16 +127,28 @@ impl Hub {
     ///
     /// Errors: the socket's, with the address before it.
     pub async fn listen(&self, address: &PassiveAddress) -> io::Result<Listener> {
-        let (acceptor, address) = Acceptor::bind(address).await?;
+        Ok(self.listen_by(Acceptor::bind(address).await?))
+    }
+
+    /// Listens with a socket of another process, of a [`Listener`] for the same address.
+    ///
+    /// Errors: it is no such socket.
+    pub fn listen_on(&self, address: &PassiveAddress, socket: OwnedFd) -> io::Result<Listener> {
+        Ok(self.listen_by(Acceptor::adopt(address, socket)?))
+    }
+
+    fn listen_by(&self, (acceptor, address): (Acceptor, PassiveAddress)) -> Listener {
         let refused = Arc::new(AtomicU64::new(0));
+        let socket = acceptor.socket();
         let accepting = self
             .clone()
             .accept(acceptor, address.clone(), refused.clone());
-        Ok(Listener {
+        Listener {
             address,
             refused,
+            socket,
             task: tokio::spawn(accepting).abort_handle(),
-        })
+        }
     }
 
     /// Connects, runs the connection, and starts again.
@@ -373,10 +386,17 @@ impl fmt::Display for Pursuit {
 pub struct Listener {
     address: PassiveAddress,
     refused: Arc<AtomicU64>,
+    socket: Option<OwnedFd>,
     task: AbortHandle,
 }
 
 impl Listener {
+    /// A copy of its socket, for [`Hub::listen_on`] in another process; `None` if its address is a
+    /// file, or the system does not copy it.
+    pub fn socket(&self) -> Option<OwnedFd> {
+        self.socket.as_ref()?.try_clone().ok()
+    }
+
     /// The address at which it listens, with the port that the kernel chose.
     pub fn address(&self) -> &PassiveAddress {
         &self.address

@@ -1,6 +1,7 @@
 //! Opens sockets to peers, and listens for peers: TCP, TLS, unix, and UDP beside a main connection.
 
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::{fs, io, path::Path};
 
@@ -172,6 +173,32 @@ impl Acceptor {
         };
         let bound = bound.map(|(acceptor, endpoint)| (acceptor, PassiveAddress(endpoint)));
         bound.map_err(|e| io::Error::new(e.kind(), format!("cannot listen on {address}: {e}")))
+    }
+
+    /// Listens with a socket that another process has bound to `address`, TCP or TLS. Errors: it is
+    /// no such socket.
+    pub(crate) fn adopt(
+        address: &PassiveAddress,
+        socket: OwnedFd,
+    ) -> io::Result<(Self, PassiveAddress)> {
+        let listener = std::net::TcpListener::from(socket);
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        let listener = TcpListener::from_std(listener)?;
+        let (acceptor, endpoint) = match address.0.clone() {
+            Endpoint::Tcp { host, .. } => (Self::Tcp(listener), Endpoint::Tcp { host, port }),
+            Endpoint::Tls { host, .. } => (Self::Tls(listener), Endpoint::Tls { host, port }),
+            Endpoint::Unix(_) => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        Ok((acceptor, PassiveAddress(endpoint)))
+    }
+
+    /// A copy of its socket, if it is TCP or TLS; a unix socket goes with its file.
+    pub(crate) fn socket(&self) -> Option<OwnedFd> {
+        match self {
+            Self::Tcp(listener) | Self::Tls(listener) => listener.as_fd().try_clone_to_owned().ok(),
+            Self::Unix(_) => None,
+        }
     }
 
     /// Waits for the next peer; gives its stream, its name for logs, and whose it is.

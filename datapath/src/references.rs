@@ -59,3 +59,9 @@ pub fn count(counter: &mut BucketCounter, (packets, bytes): (u64, u64)) {
     counter.packet_count += packets;
     counter.byte_count += bytes;
 }
+
+/// Adds to a counter what another switch, or another replica, has counted.
+#[cfg(any(feature = "replicas", feature = "restore"))]
+pub fn add(counter: &mut BucketCounter, more: BucketCounter) {
+    count(counter, (more.packet_count, more.byte_count));
+}

@@ -289,6 +289,44 @@ fn what_was_saved_is_there_again_with_counters_and_times() {
 }
 
 #[test]
+fn what_packets_did_after_a_state_is_added_where_others_went_on() {
+    let mut old = busy();
+    let first = old.saved();
+    let (mut new, _) = resumed(&first, 0, bofuss_disciplines::config(), 4);
+    new.connect();
+    let (meanwhile, end) = (old.now.0 + SEC, old.now.0 + 2 * SEC);
+    // The old one goes on for a second, and the new one after it.
+    old.at(meanwhile);
+    for _ in 0..3 {
+        assert_eq!(old.send(1, 1, 2), [2, 3]);
+    }
+    old.send(4, 6, 9);
+    let last = old.saved();
+    let [earlier, later] = [&first, &last].map(|state| SavedState::read(state).unwrap());
+    let mut since = later.since(&earlier);
+    for lab in [&mut old, &mut new] {
+        lab.at(end);
+        assert_eq!(lab.send(1, 1, 2), [2, 3]);
+    }
+    while !since.is_empty() {
+        let given = since.give(new.now, 1, &mut new.switch);
+        assert_eq!(given.left_out, 0, "{given:?}");
+    }
+    assert_eq!(new.everything(), old.everything());
+    assert_eq!(new.send(3, 7, 6), [4], "NORMAL knows it");
+    assert!(later.since(&later).is_empty() && !later.has_extensions());
+    // An entry that was replaced by an equal one has counted anew, and one may be new.
+    old.flow("priority=8,in_port=2,idle_timeout=60,hard_timeout=300,actions=group:3");
+    old.flow("priority=99,in_port=3,actions=drop");
+    let next = old.saved();
+    let next = SavedState::read(&next).unwrap();
+    let given = next
+        .since(&later)
+        .give(new.now, usize::MAX, &mut new.switch);
+    assert_eq!((given.flows, given.left_out), (2, 0), "{given:?}");
+}
+
+#[test]
 fn timeouts_go_on_while_the_switch_is_away() {
     let state = busy().saved();
     let count =

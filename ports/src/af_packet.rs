@@ -7,6 +7,7 @@
 mod claim;
 mod group;
 mod queue;
+mod sockets;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, mpsc};
@@ -22,8 +23,8 @@ use crate::{
     BATCH_BYTES, Counters, DriverDropReason, Link, OffloadCapabilities, OpenError, PortDriver,
     PortError,
     batch::Batch,
-    packet_socket::{self, PacketSocket, SocketOptions},
-    ring::{BLOCK_SLOTS, Ring, RingSlot},
+    packet_socket::{PacketSocket, SocketOptions},
+    ring::{Ring, RingSlot},
     sys, vnet,
 };
 
@@ -58,6 +59,9 @@ pub struct AfPacketOptions {
     pub ring_slots: usize,
     /// Open at once the sockets that larger rings will need: the process gives up its rights.
     pub keeps_spares: bool,
+    /// Receive nothing before [`PortDriver::begin_reception`], and claim nothing before
+    /// [`PortDriver::take_over`]: another switch still has the interface.
+    pub waits: bool,
 }
 
 impl Default for AfPacketOptions {
@@ -69,6 +73,7 @@ impl Default for AfPacketOptions {
             keep_host_out: true,
             ring_slots: MAX_RING_SLOTS,
             keeps_spares: false,
+            waits: false,
         }
     }
 }
@@ -100,7 +105,10 @@ pub struct AfPacket {
     /// The kernel reported the interface down; it may be gone.
     down: bool,
     udp_gso: bool,
-    claim: Arc<Claim>,
+    /// How it was opened.
+    options: AfPacketOptions,
+    /// The claim on its interface, unless another switch still has that.
+    claim: Option<Arc<Claim>>,
     /// True if it shares the interface's frames: no other socket may take its place.
     is_member: bool,
 }
@@ -111,7 +119,16 @@ impl AfPacket {
     /// Errors: each unsuitable interface has its own [`OpenError`].
     pub fn open(name: &str, options: AfPacketOptions) -> Result<Self, OpenError> {
         let link = Link::by_name(name)?;
-        let claim = Arc::new(Claim::new(&link, options.take_over, options.keep_host_out)?);
+        let claim = if options.waits {
+            link.check_suitable(options.take_over)?;
+            None
+        } else {
+            Some(Arc::new(Claim::new(
+                &link,
+                options.take_over,
+                options.keep_host_out,
+            )?))
+        };
         let socket_options = SocketOptions {
             index: link.index,
             qdisc_bypass: options.qdisc_bypass,
@@ -122,7 +139,7 @@ impl AfPacket {
         } else {
             0
         };
-        let (socket, spares) = PacketSocket::with_spares(socket_options, spares)
+        let (socket, spares) = PacketSocket::with_spares(socket_options, spares, options.waits)
             .map_err(|e| OpenError::new(name, "opening a packet socket", e))?;
         let port = Self::with_socket(link, claim, socket, options);
         Ok(Self {
@@ -136,7 +153,7 @@ impl AfPacket {
     /// A port that has this socket, and no other.
     fn with_socket(
         link: Link,
-        claim: Arc<Claim>,
+        claim: Option<Arc<Claim>>,
         socket: PacketSocket,
         options: AfPacketOptions,
     ) -> Self {
@@ -159,6 +176,7 @@ impl AfPacket {
             places: MIN_PLACES,
             down: false,
             udp_gso: sys::kernel_version() >= UDP_GSO_SINCE,
+            options,
             claim,
             is_member: false,
             link,
@@ -178,7 +196,14 @@ impl AfPacket {
     /// Returns true if the host's own stack is kept out entirely (see
     /// [`AfPacketOptions::keep_host_out`]).
     pub fn host_is_kept_out(&self) -> bool {
-        self.claim.settings.is_complete()
+        let claim = self.claim.as_ref();
+        claim.is_some_and(|claim| claim.settings.is_complete())
+    }
+
+    /// The socket that receives.
+    fn receiving(&self) -> &PacketSocket {
+        let successor = self.successor.as_ref();
+        successor.map_or(&self.socket, |(successor, _)| successor)
     }
 
     /// `Gone` if the interface is no longer bound to the socket.
@@ -201,55 +226,6 @@ impl AfPacket {
         } else {
             self.recv_queue(pool, out, max)
         }
-    }
-
-    /// Begins to open a larger ring, if the limit allows one.
-    fn grow(&mut self, slots: usize) {
-        let wanted = self.max_slots.min(RING_GROWTH * slots);
-        if wanted > slots {
-            self.replace(wanted);
-        }
-    }
-
-    /// Begins to open a ring of the right size if this ring is too large, or missing.
-    fn fit_ring(&mut self) {
-        let slots = self.ring_slots();
-        let most = self.max_slots.next_multiple_of(BLOCK_SLOTS);
-        if slots > most || slots == 0 && most > 0 {
-            self.replace(self.max_slots.min(FIRST_RING_SLOTS));
-        }
-    }
-
-    /// Begins to open a socket with another ring, or without one.
-    fn replace(&mut self, ring_slots: usize) {
-        if self.opening.is_none() && self.successor.is_none() {
-            self.socket_options.ring_slots = ring_slots;
-            let spare = self.spares.pop();
-            let socket = spare.map_or_else(|| packet_socket::socket(self.socket_options), Ok);
-            self.opening = Some(PacketSocket::open_in_background(
-                socket,
-                self.socket_options,
-            ));
-        }
-    }
-
-    /// Moves reception to the new socket if it is open by now.
-    fn use_successor(&mut self) -> Result<(), PortError> {
-        let opened = self.opening.as_ref().map(mpsc::Receiver::try_recv);
-        match opened {
-            None | Some(Err(mpsc::TryRecvError::Empty)) => return Ok(()),
-            Some(Ok(Ok(successor))) => {
-                self.socket
-                    .move_reception_to(&successor, self.filter.as_deref())?;
-                self.successor = Some((successor, Instant::now()));
-            }
-            // As a rule there is no memory for it: what there is must do.
-            Some(Ok(Err(_)) | Err(mpsc::TryRecvError::Disconnected)) => {
-                self.max_slots = self.ring_slots();
-            }
-        }
-        self.opening = None;
-        Ok(())
     }
 
     /// Takes up to `max` frames out of the ring, and those out of the queue that the ring says are
@@ -309,11 +285,7 @@ impl AfPacket {
 
 impl PortDriver for AfPacket {
     fn fd(&self) -> Option<BorrowedFd<'_>> {
-        let receiving = self
-            .successor
-            .as_ref()
-            .map_or(&self.socket, |(successor, _)| successor);
-        Some(receiving.fd.as_fd())
+        Some(self.receiving().fd.as_fd())
     }
 
     fn recv(&mut self, pool: &Pool, out: &mut Vec<Frame>, max: usize) -> Result<usize, PortError> {
@@ -413,14 +385,14 @@ impl PortDriver for AfPacket {
     }
 
     fn set_filter(&mut self, program: &Arc<OwnedFd>) -> io::Result<()> {
-        if !self.claim.settings.is_complete() {
-            return Err(io::Error::other(
-                "the host's stack receives its frames, too",
-            ));
+        if self.claim.is_some() {
+            if !self.host_is_kept_out() {
+                return Err(io::Error::other(
+                    "the host's stack receives its frames, too",
+                ));
+            }
+            self.receiving().set_filter(program)?;
         }
-        let receiving = self.successor.as_ref();
-        let socket = receiving.map_or(&self.socket, |(successor, _)| successor);
-        socket.set_filter(program)?;
         self.filter = Some(Arc::clone(program));
         Ok(())
     }
@@ -434,6 +406,18 @@ impl PortDriver for AfPacket {
 
     fn set_mtu(&mut self, mtu_bytes: u32) {
         self.link.mtu_bytes = mtu_bytes;
+    }
+
+    fn begin_reception(&mut self) -> io::Result<()> {
+        self.unmute()
+    }
+
+    fn take_over(&mut self) -> Result<(), OpenError> {
+        self.claim_left()
+    }
+
+    fn leave(&mut self) -> io::Result<bool> {
+        self.mute().map(|()| true)
     }
 
     fn tune(&mut self, ring_slots: usize, pad_runts: bool) {

@@ -6,7 +6,8 @@
 //! beyond repair.
 //!
 //! The original settings are in a file, too, until they are given back. A switch holds a lock on
-//! its files: those without belong to a switch that was killed, and any other one restores them.
+//! its files: those without belong to a switch that was killed, or that left its interfaces to a
+//! successor, and any other one restores them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -14,6 +15,7 @@ use std::fs::File;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
 
 use rustix::fs::OFlags;
@@ -90,6 +92,8 @@ pub(crate) struct InterfaceSettings {
     /// The file that says so, locked.
     kept: Option<File>,
     complete: bool,
+    /// True if they stay as they are, for a successor.
+    are_left: AtomicBool,
 }
 
 impl InterfaceSettings {
@@ -102,6 +106,7 @@ impl InterfaceSettings {
             old: Default::default(),
             kept: None,
             complete: keep_host_out,
+            are_left: AtomicBool::new(false),
         };
         for (setting, old) in SETTINGS.iter().zip(&mut this.old) {
             let now = match setting.read(&link.name) {
@@ -139,6 +144,12 @@ impl InterfaceSettings {
         self.complete
     }
 
+    /// Leaves the settings as they are, and their file, as a switch that is killed does: to a
+    /// successor, which restores them in the end.
+    pub(crate) fn leave(&self) {
+        self.are_left.store(true, Ordering::Relaxed);
+    }
+
     /// Writes down what the settings were, for the next switch if this switch is killed.
     fn remember(&self) -> Option<File> {
         let file = file(&self.link)?;
@@ -160,6 +171,9 @@ impl InterfaceSettings {
 
 impl Drop for InterfaceSettings {
     fn drop(&mut self) {
+        if *self.are_left.get_mut() {
+            return;
+        }
         let mut is_done = true;
         match Link::by_name(&self.link.name) {
             Ok(link) if link.index == self.link.index => {

@@ -128,6 +128,33 @@ pub trait PortDriver {
     /// it.
     fn set_mtu(&mut self, mtu_bytes: u32);
 
+    /// A copy of the descriptor with which the interface goes. A successor that has it has the
+    /// port; `None` if it opens the interface itself.
+    fn descriptor(&self) -> Option<OwnedFd> {
+        None
+    }
+
+    /// Receives from now on, if the port was opened to wait for this because another switch has the
+    /// interface; others receive already. Errors: the system's.
+    fn begin_reception(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Claims the interface that a predecessor has left. Errors: somebody else has claimed it
+    /// meanwhile, or the system's.
+    fn take_over(&mut self) -> Result<(), OpenError> {
+        Ok(())
+    }
+
+    /// Leaves the port to a successor: the settings of the interface stay as they are when the port
+    /// is closed. Returns true if what has arrived is still to be received here, and nothing else
+    /// will arrive; otherwise the successor receives all.
+    ///
+    /// Errors: the system's.
+    fn leave(&mut self) -> io::Result<bool> {
+        Ok(false)
+    }
+
     /// Sets the most slots of the receive ring, if there is one, and whether frames are padded to
     /// [`MIN_FRAME_BYTES`] on transmit. A frame that arrives between the two
     /// system calls by which another ring takes over may be lost.

@@ -47,19 +47,21 @@ pub(crate) struct SocketOptions {
 }
 
 impl PacketSocket {
-    /// Opens one that receives at once, and `spares` sockets more for those that will replace it.
+    /// Opens one, which is `muted` or receives at once, and `spares` sockets more for those that
+    /// will replace it.
     ///
     /// Errors: the system's.
     pub(crate) fn with_spares(
         options: SocketOptions,
         spares: usize,
+        muted: bool,
     ) -> io::Result<(Self, Vec<OwnedFd>)> {
         let first = socket(options)?;
         let mut others = Vec::with_capacity(spares);
         for _ in 0..spares {
             others.push(socket(options)?);
         }
-        Ok((Self::open(first, options, false)?, others))
+        Ok((Self::open(first, options, muted)?, others))
     }
 
     /// Opens sockets that share the frames of an interface, which is up.
@@ -143,13 +145,13 @@ impl PacketSocket {
     }
 
     /// Takes the filter of a muted socket away.
-    fn begin_reception(&self) -> io::Result<()> {
+    pub(crate) fn begin_reception(&self) -> io::Result<()> {
         let socket = self.fd.as_fd();
         sys::set_option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0)
     }
 
     /// Attaches a filter that refuses every frame.
-    fn stop_reception(&self) -> io::Result<()> {
+    pub(crate) fn stop_reception(&self) -> io::Result<()> {
         // A filter of one instruction, which keeps no byte of a frame.
         let code = (libc::BPF_RET | libc::BPF_K) as u16;
         let mut filter = [sock_filter {

@@ -5,7 +5,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, IoSlice, IoSliceMut, Read, Write},
     os::{
-        fd::{AsFd, BorrowedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::OpenOptionsExt,
     },
 };
@@ -79,6 +79,28 @@ impl Tap {
             Some(libc::EINVAL) => OpenError::NotTap(name.to_string()),
             _ => OpenError::new(name, "making the interface", error),
         })?;
+        Self::with_file(file, name, front_bytes, pad_runts)
+    }
+
+    /// The port whose descriptor a predecessor has handed over: a TUN interface if `is_tun`.
+    ///
+    /// Errors: it is no descriptor of a TAP or TUN interface, or as [`Tap::open`].
+    pub fn adopt(
+        descriptor: OwnedFd,
+        name: &str,
+        is_tun: bool,
+        pad_runts: bool,
+    ) -> Result<Self, OpenError> {
+        let front_bytes = if is_tun { vnet::ETHERNET_BYTES } else { 0 };
+        Self::with_file(descriptor.into(), name, front_bytes, pad_runts && !is_tun)
+    }
+
+    fn with_file(
+        file: File,
+        name: &str,
+        front_bytes: usize,
+        pad_runts: bool,
+    ) -> Result<Self, OpenError> {
         let udp_gso = sys::set_tun_offload(file.as_fd(), OFFLOADS | UDP_OFFLOADS).is_ok();
         if !udp_gso {
             sys::set_tun_offload(file.as_fd(), OFFLOADS)
@@ -204,6 +226,11 @@ impl PortDriver for Tap {
             udp: self.udp_gso,
             vlan_tags: 2,
         }
+    }
+
+    fn descriptor(&self) -> Option<OwnedFd> {
+        // One that cannot be copied is missing in the successor, which then cannot open it.
+        self.file.as_fd().try_clone_to_owned().ok()
     }
 
     fn set_mtu(&mut self, mtu_bytes: u32) {

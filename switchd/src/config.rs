@@ -132,6 +132,8 @@ pub struct Config {
     pub capture_folder: Option<PathBuf>,
     /// Where and how often it saves its state.
     pub state: StateOptions,
+    /// True if it takes the place of a running switch.
+    pub replaces: bool,
     /// The file that records the switch.
     pub record: Option<PathBuf>,
     /// The part of each frame that the record has.
@@ -177,6 +179,25 @@ impl Config {
             datapath: options.datapath.clone(),
             ..Options::default()
         }
+    }
+
+    /// Why it cannot take the place of a running switch, nor another one its place; `None` if it
+    /// can.
+    pub fn why_not_handed_over(&self) -> Option<&'static str> {
+        if self.p4.is_some() {
+            return Some("a switch with a P4 program has no state that another goes on from");
+        }
+        if self.record.is_some() {
+            return Some("a record has everything from the start of a switch without a state");
+        }
+        if self.workers > 1 {
+            return Some("it is for one worker");
+        }
+        let mut ports = self.ports.iter();
+        let is_file = |port: &PortSpec| matches!(port.kind, PortKind::Pcap(..));
+        ports
+            .any(is_file)
+            .then_some("a port that is a capture file would begin anew")
     }
 
     /// Checks that this switch shares nothing with `others` of the same process. Errors: the first
@@ -245,7 +266,7 @@ impl Options {
         let tls_files = [self.private_key, self.certificate, self.ca_cert];
         let files = tls_files.into_iter().chain([self.config, self.profile]);
         let p4_files = p4.iter().flat_map(P4Program::files).cloned();
-        Ok(Config {
+        let config = Config {
             desc: description(&name),
             name,
             is_named: options.name.is_some(),
@@ -284,12 +305,17 @@ impl Options {
             lock_down: self.lock_down,
             capture_folder,
             state,
+            replaces: self.replace,
             record: self.record,
             record_frames: record_frames(self.record_frames.as_deref())?,
             p4,
             options,
             log,
-        })
+        };
+        match config.why_not_handed_over() {
+            Some(why) if config.replaces => Err(format!("--replace: {why}").into()),
+            Some(_) | None => Ok(config),
+        }
     }
 }
 

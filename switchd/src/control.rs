@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use tokio::time::{sleep, timeout};
 use crate::dataplane::Answer;
 use crate::error::Result;
 use crate::rundir;
+use crate::successor::HAND_OVER;
 
 /// The longest command, in bytes with its end of line.
 pub const MAX_COMMAND_BYTES: usize = 4096;
@@ -214,6 +216,11 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "add these controllers and listeners while this connection is open (for ofprotocol)",
     ),
     (
+        HAND_OVER,
+        "",
+        "give state and ports to the process that asks (for bofuss run --replace)",
+    ),
+    (
         "shutdown",
         "",
         "end the switch; the process ends with its last switch",
@@ -241,7 +248,7 @@ pub struct CommandRequest {
     pub name: &'static str,
     /// Its argument; empty if it takes none.
     pub argument: String,
-    /// The file that the peer opened for it.
+    /// The file that the peer opened for it, or its connection.
     pub file: Option<File>,
     /// Receives the answer.
     pub reply: oneshot::Sender<Answer>,
@@ -333,6 +340,14 @@ async fn serve(
     };
     let (line, _place) = entered?;
     let (name, answer) = match parse(&line.bytes) {
+        Ok((name, argument)) if name == HAND_OVER => {
+            // What follows is no answer of text.
+            let connection = OwnedFd::from(stream.into_std()?);
+            return ask(&queue, name, argument, Some(connection.into()))
+                .await
+                .map(drop)
+                .map_err(io::Error::other);
+        }
         Ok((name, argument)) => {
             let answer = tokio::select! {
                 answer = ask(&queue, name, argument, line.file) => answer,

@@ -214,6 +214,20 @@ fn send_line(
     stream.write_all(&line[sent..])
 }
 
+/// The name and the control socket of the switch `name`, or of the only switch that runs; `None` if
+/// none does.
+///
+/// Errors: several run, or it is another user's.
+pub fn running(name: Option<&str>) -> Result<Option<(String, PathBuf)>> {
+    let found = sockets(name)?;
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let path = find(name)?;
+    let meant = found.into_iter().find(|socket| socket.path == path);
+    Ok(meant.map(|socket| (socket.name, path)))
+}
+
 /// The control socket of the switch `name`, or of the only switch that runs.
 pub fn find(name: Option<&str>) -> Result<PathBuf> {
     let mut found = sockets(name)?;

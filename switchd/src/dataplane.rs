@@ -13,6 +13,7 @@ mod follower;
 mod followers;
 mod inbox;
 mod io;
+mod leaving;
 mod links;
 mod lists;
 mod live_switch;
@@ -33,6 +34,8 @@ mod tests;
 mod thread_clock;
 mod trial_switch;
 
+use std::os::unix::net::UnixStream;
+
 use bofuss_agent::FailMode;
 use bofuss_channel::Event;
 use bofuss_datapath::Time;
@@ -40,7 +43,6 @@ use bofuss_embed::record::RecordedInput;
 use bofuss_embed::saved::SavedState;
 use bofuss_ext::Switch;
 use bofuss_frame::{Frame, Pool};
-use bofuss_oflib::message::multipart::TableFeatures;
 use bofuss_ports::{BATCH_FRAMES, LinkMonitor};
 use rustix::event::epoll;
 use tokio::sync::mpsc;
@@ -66,6 +68,7 @@ pub use clock::BundleClock;
 pub use collection::{CollectSlice, CollectedSwitch, Collection};
 pub use command::{Answer, Operation, OperatorCommand};
 pub use copiers::{Copied, NewTarget, end as end_copier};
+pub use leaving::SuccessorInput;
 pub use page::Page;
 pub use poller::{Ready, WakeSet};
 pub use port_set::PortSet;
@@ -77,16 +80,18 @@ pub enum Input {
     Command(OperatorCommand),
     /// Collect one more slice.
     Collect(CollectSlice),
+    /// Another process takes the switch over.
+    Successor(SuccessorInput),
     /// Close the switch.
     End,
 }
 
 impl Input {
     /// Returns true if it has to wait, while packets are processed: see [`Operation::waits`].
-    fn waits(&self, is_saving: bool, live: &LiveSwitch) -> bool {
+    fn waits(&self, holds_changes: bool, live: &LiveSwitch) -> bool {
         match self {
-            Self::Command(command) => command.operation.waits(is_saving, live),
-            Self::Collect(_) | Self::End => false,
+            Self::Command(command) => command.operation.waits(holds_changes, live),
+            Self::Collect(_) | Self::Successor(_) | Self::End => false,
         }
     }
 }
@@ -116,6 +121,8 @@ pub struct DataPlane {
     later_fail_mode: Option<FailMode>,
     /// Ports that entries name and that do not exist.
     missing_ports: MissingPorts,
+    /// The connection to the process that takes over when this one ends.
+    successor: Option<UnixStream>,
 }
 
 /// The parameters of [`DataPlane::new`].
@@ -155,24 +162,24 @@ impl DataPlane {
         saving::restore(&mut self.live, state);
     }
 
-    /// Saves the state from now on, and at the end; `configured` are the features of tables as
-    /// configured. Errors: the system's.
-    pub fn begin_saving(
-        &mut self,
-        folder: StateFolder,
-        configured: Vec<TableFeatures>,
-    ) -> Result<()> {
-        self.saver = StateSaver::new(StateWriter::start(folder)?, configured);
+    /// Saves the state from now on, and at the end. Errors: the system's.
+    pub fn begin_saving(&mut self, folder: StateFolder) -> Result<()> {
+        self.saver.begin_folder(StateWriter::start(folder)?);
         let interval = self.config.state.interval;
         self.saver.set_interval(self.live.now(), interval);
         Ok(())
     }
 
-    /// Begins to accelerate as configured. Needs the rights that the switch gives up later.
+    /// Loads the accelerator as configured. Needs the rights that the switch gives up later.
     ///
     /// Errors: it is to be on, and cannot be.
-    pub fn begin_acceleration(&mut self) -> Result<()> {
-        self.live.accelerator().begin(self.config.accelerate)
+    pub fn load_accelerator(&mut self) -> Result<()> {
+        self.live.accelerator().load(self.config.accelerate)
+    }
+
+    /// Begins to accelerate, if that was loaded. Needs the same rights.
+    pub fn begin_acceleration(&mut self) {
+        self.live.accelerator().begin();
     }
 
     /// Starts the threads of the other workers, which get the rights that are left; `remake` makes
@@ -212,11 +219,12 @@ impl DataPlane {
         let is_locked = parts.config.lock_down;
         let io = DataPlaneIo::new(poller.set().epoll()?, is_locked, catalogue, parts.recorder);
         let bell = Bell::new(poller.set().waker());
+        let saver = StateSaver::new(parts.switch.datapath().shape().features());
         let mut live = LiveSwitch::new(parts.now, parts.switch, parts.pool, io);
         live.workers().make(&parts.config);
         Ok(Self {
             live,
-            saver: StateSaver::default(),
+            saver,
             exports: Exports::new(bell),
             losses: DriverLosses::default(),
             config: parts.config,
@@ -225,6 +233,7 @@ impl DataPlane {
             monitor: parts.monitor,
             later_fail_mode: None,
             missing_ports: MissingPorts::default(),
+            successor: None,
         })
     }
 
@@ -263,8 +272,7 @@ impl DataPlane {
             woken = false;
             self.follow_clock(has_inputs);
             if has_inputs && !self.take_inputs(&mut now) {
-                self.saver.save_at_end(&self.config.queues, &mut self.live);
-                self.exports.end(&mut self.live);
+                self.end();
                 return Ok(());
             }
             self.complete_turn(now, next_tick);
@@ -325,13 +333,13 @@ impl DataPlane {
     fn has_work(&self) -> bool {
         let mut waiting = self.inbox.waiting();
         let command = self.inbox.waiting_input();
-        let is_saving = self.saver.is_saving();
+        let holds_changes = self.saver.holds_changes();
         self.live.switch().has_work(self.live.io())
             || waiting.any(|(id, event)| self.takes(id, event))
             || !self.live.io().ports.unpolled().is_empty()
             || self.inbox.has_taken()
-            || is_saving
-            || command.is_some_and(|command| !command.waits(is_saving, &self.live))
+            || self.saver.is_saving()
+            || command.is_some_and(|command| !command.waits(holds_changes, &self.live))
     }
 
     /// Adds a port and its configured queues. Errors: a sentence for the user.

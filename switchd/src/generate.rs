@@ -96,9 +96,12 @@ pub fn keys(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
         .filter_map(|arg| Some((arg.get_long()?, arg)));
     named.filter(|(key, arg)| {
         let is_own = !arg.is_global_set() || *key == "log";
-        is_own && !["config", "help"].contains(key)
+        is_own && *key != "help" && !NOT_IN_FILES.contains(key)
     })
 }
+
+/// Options of the command line that are no keys of the file.
+const NOT_IN_FILES: [&str; 2] = ["config", "replace"];
 
 /// The examples of a configuration file: one switch, and two.
 const ONE: &str = r#"name = "s1"
@@ -218,7 +221,7 @@ mod tests {
         for long in run.get_arguments().filter_map(Arg::get_long) {
             assert!(man.contains(&format!("--{long}")), "{long}");
             assert!(
-                long == "config" || toml.contains(&format!("fB{long}fR")),
+                NOT_IN_FILES.contains(&long) || toml.contains(&format!("fB{long}fR")),
                 "{long}"
             );
         }

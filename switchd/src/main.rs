@@ -43,6 +43,7 @@ mod runtime;
 mod sim;
 mod snoop;
 mod state_dir;
+mod successor;
 mod trace;
 mod web;
 

@@ -151,7 +151,7 @@ fn build(
     let mut plane = P4Plane::new(switch, pool, monitor, inputs, config.clone())?;
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     for spec in &config.ports {
-        plane.add_port(port::open_until(spec, 1, end)?)?;
+        plane.add_port(port::open_until(spec, 1, end, None)?)?;
     }
     if let Err(error) = restore_settings_left() {
         warn!("settings that killed switches have left: {error}");

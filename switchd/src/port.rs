@@ -13,12 +13,14 @@ use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_ports::{
-    AfPacket, Fanout, FanoutRule, Link, LinkModes, OpenError, PcapFile, PortDriver, PortError, Tap,
+    AfPacket, AfPacketOptions, Fanout, FanoutRule, Link, LinkModes, OpenError, PcapFile,
+    PortDriver, PortError, Tap,
 };
 
 use crate::config::{PortKind, PortSpec};
 use crate::error::{Result, context};
 use crate::features;
+use crate::successor::Predecessor;
 
 /// An open port.
 pub struct OpenPort {
@@ -81,23 +83,35 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Opens a port. Errors: why it cannot be opened, and what to type.
 pub fn open(spec: &PortSpec, workers: usize) -> Result<OpenPort> {
-    open_until(spec, workers, Instant::now())
+    open_until(spec, workers, Instant::now(), None)
 }
 
-/// Opens a port. If another switch has it, which may be ending, tries again until `end`.
+/// Opens a port, which waits for the predecessor if that has it. If another switch has it, which
+/// may be ending, tries again until `end`.
 ///
 /// Errors: as [`open`].
-pub fn open_until(spec: &PortSpec, workers: usize, end: Instant) -> Result<OpenPort> {
+pub fn open_until(
+    spec: &PortSpec,
+    workers: usize,
+    end: Instant,
+    mut predecessor: Option<&mut Predecessor>,
+) -> Result<OpenPort> {
     loop {
-        match try_open(spec, workers) {
+        match try_open(spec, workers, predecessor.as_deref_mut()) {
             Err(OpenError::InUse(_)) if Instant::now() < end => sleep(RETRY_INTERVAL),
             opened => return opened.map_err(context(format_args!("port {}", spec.kind))),
         }
     }
 }
 
-fn try_open(spec: &PortSpec, workers: usize) -> Result<OpenPort, OpenError> {
+fn try_open(
+    spec: &PortSpec,
+    workers: usize,
+    predecessor: Option<&mut Predecessor>,
+) -> Result<OpenPort, OpenError> {
     let mut group = None;
+    let interface = spec.kind.interface();
+    let left = predecessor.and_then(|predecessor| predecessor.port(interface?));
     let (driver, link): (Box<dyn PortDriver>, _) = match &spec.kind {
         PortKind::Interface(name) if workers > 1 => {
             let secret = RandomState::new().hash_one(name);
@@ -113,7 +127,14 @@ fn try_open(spec: &PortSpec, workers: usize) -> Result<OpenPort, OpenError> {
             (Box::new(first), Some(Link::by_name(name)?))
         }
         PortKind::Interface(name) => {
-            let port = AfPacket::open(name, spec.options)?;
+            let waits = left.is_some();
+            let port = AfPacket::open(
+                name,
+                AfPacketOptions {
+                    waits,
+                    ..spec.options
+                },
+            )?;
             if !port.link().admin_up {
                 bofuss_ports::set_link(name, true)?;
             }
@@ -121,13 +142,20 @@ fn try_open(spec: &PortSpec, workers: usize) -> Result<OpenPort, OpenError> {
             (Box::new(port), Some(link))
         }
         PortKind::Tap(name) => {
-            let port = Tap::open(name, spec.options.pad_runts)?;
+            let pad_runts = spec.options.pad_runts;
+            let port = match left.flatten() {
+                Some(descriptor) => Tap::adopt(descriptor, name, false, pad_runts)?,
+                None => Tap::open(name, pad_runts)?,
+            };
             bofuss_ports::set_link(name, true)?;
             let link = Link::by_name(name)?;
             (Box::new(port), Some(link))
         }
         PortKind::Tun(name) => {
-            let port = Tap::open_tun(name)?;
+            let port = match left.flatten() {
+                Some(descriptor) => Tap::adopt(descriptor, name, true, false)?,
+                None => Tap::open_tun(name)?,
+            };
             bofuss_ports::set_link(name, true)?;
             let link = Link::by_name(name)?;
             (Box::new(port), Some(link))

@@ -3,6 +3,8 @@
 mod changes;
 
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use crate::metrics::{self, Address, MetricsRequest};
 use crate::reload::ConfigSource;
 use crate::rights::Lock;
 use crate::run::{self, DataPlaneQueue, Enter, Running, Shared};
+use crate::successor::{HAND_OVER, LEAVE};
 use crate::{control, log, rights, rundir};
 
 /// The time that a switch runs on after the command `shutdown`, so that its answer arrives.
@@ -259,6 +262,20 @@ impl Process {
             "reload" => return self.begin_reload(Some(reply)),
             "config" | "save-config" => self.configuration().await,
             "shutdown" => Ok(String::new()),
+            HAND_OVER => {
+                let requests = self.shared.requests.clone();
+                let connection = file.ok_or_else(|| "there is no connection".into());
+                connection.and_then(|connection| {
+                    self.switches[at].hand_over(OwnedFd::from(connection).into(), requests)
+                })
+            }
+            LEAVE => {
+                let _ = reply.send(Ok(String::new()));
+                if let Some(connection) = file {
+                    return self.leave(at, OwnedFd::from(connection).into()).await;
+                }
+                return;
+            }
             "trace-next" => {
                 let queue = self.switches[at].queue.clone();
                 tokio::spawn(trace_next(queue, argument, reply));
@@ -287,6 +304,15 @@ impl Process {
             sleep(SHUTDOWN_ANSWER_DELAY).await;
             self.switches.remove(at).close().wait().await;
         }
+    }
+
+    /// Ends a switch whose successor is ready.
+    async fn leave(&mut self, at: usize, successor: UnixStream) {
+        if self.switches.len() == 1 {
+            // The successor serves metrics at the same address.
+            self.metrics.1 = None;
+        }
+        self.switches.remove(at).close().leave(successor).await;
     }
 
     /// The configuration as it is now, also with datapath ids that the ports would not give again.

@@ -2,10 +2,14 @@
 
 mod attach;
 mod build;
+mod hand_over;
 mod reconfigure;
 mod sockets;
+mod take_over;
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -21,11 +25,14 @@ use tracing::{error_span, info, warn};
 use crate::capture::MessageCaptures;
 use crate::config::{Config, OF_MESSAGES, from_line};
 use crate::control;
-use crate::dataplane::{Answer, CollectSlice, Collection, Input, Operation, OperatorCommand, Page};
+use crate::dataplane::{
+    Answer, CollectSlice, Collection, Input, Operation, OperatorCommand, Page, SuccessorInput,
+};
 use crate::error::{Error, Result, context};
 use crate::recent::RecentMessages;
 use crate::rights::Lock;
 use crate::snoop::SnoopClients;
+use crate::successor::Predecessor;
 
 pub use sockets::{PREDECESSOR_TIMEOUT, open_control};
 
@@ -144,9 +151,19 @@ impl ClosingSwitch {
     /// Stops the data-plane thread, and waits until the ports are closed and the settings of their
     /// interfaces restored, at most [`PORT_CLOSE_TIMEOUT`].
     pub async fn wait(self) {
+        self.end_by(Input::End).await;
+    }
+
+    /// The same, and leaves the ports and the state to a successor.
+    pub async fn leave(self, successor: UnixStream) {
+        self.end_by(Input::Successor(SuccessorInput::Begins(successor)))
+            .await;
+    }
+
+    async fn end_by(self, input: Input) {
         let end = async {
             // A thread that has ended takes no input.
-            let _ = self.queue.0.send(Input::End).await;
+            let _ = self.queue.0.send(input).await;
             let _ = self.done.await;
         };
         if timeout(self.timeout, end).await.is_err() {
@@ -157,13 +174,18 @@ impl ClosingSwitch {
 }
 
 impl Running {
-    /// Opens the configured listeners and connects to the configured controllers. Errors: a
-    /// sentence for the user.
-    async fn begin_connections(&mut self) -> Result<()> {
+    /// Opens the configured listeners, or takes the sockets that a predecessor has `left` for their
+    /// addresses, and connects to the configured controllers. Errors: a sentence for the user.
+    async fn begin_connections(&mut self, mut left: Vec<(String, OwnedFd)>) -> Result<()> {
         let end = Instant::now() + PREDECESSOR_TIMEOUT;
         for address in &self.config.listen {
-            let listener = sockets::listen_until(&self.hub, address, end)
-                .await
+            let name = address.to_string();
+            let found = left.iter().position(|socket| socket.0 == name);
+            let listener = match found.map(|at| left.swap_remove(at).1) {
+                Some(socket) => self.hub.listen_on(address, socket),
+                None => sockets::listen_until(&self.hub, address, end).await,
+            };
+            let listener = listener
                 .map_err(|error| Error::from(error).map(|text| format!("--listen {text}")))?;
             self.listeners.push((address.clone(), listener));
         }
@@ -357,14 +379,18 @@ pub async fn start(mut config: Config, shared: &Shared, enter: Option<Enter>) ->
     let recent = RecentMessages::default();
     let watchers = (&messages, &snoop_clients, &recent);
     let hub = Hub::new(settings(&config, watchers), events);
-    let sockets = sockets::open(
-        &mut config,
-        &hub,
-        &shared.folder,
-        &shared.requests,
-        &snoop_clients,
-    )
-    .await?;
+    let mut predecessor = take_over::predecessor(&mut config)?;
+    let open_sockets = async |config: &mut Config| {
+        let Shared {
+            folder, requests, ..
+        } = shared;
+        sockets::open(config, &hub, folder, requests, &snoop_clients).await
+    };
+    let left = predecessor.as_mut().map(Predecessor::take_listeners);
+    let mut sockets = None;
+    if predecessor.is_none() {
+        sockets = Some(open_sockets(&mut config).await?);
+    }
     let name = config.name.clone();
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
@@ -377,25 +403,42 @@ pub async fn start(mut config: Config, shared: &Shared, enter: Option<Enter>) ->
         .name("data-plane".into())
         .spawn(move || {
             let _span = several.map(|span| span.entered());
-            let (plane, id) = match build(plane_config, lock.as_deref(), enter, received, asked) {
+            let queues = (received, asked);
+            let built = build(
+                plane_config,
+                lock.as_deref(),
+                enter,
+                &mut predecessor,
+                queues,
+            );
+            let (plane, id) = match built {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
             };
             // After the rights are given up: the thread that it starts gets what is left.
             #[cfg(feature = "allocator")]
             bofuss_ports::return_memory_in_background();
-            if up.send(Ok(id)).is_ok() {
+            if up.send(Ok((id, predecessor))).is_ok() {
                 let _ = end.send(plane.run().map_err(context("data plane")));
             }
         })
         .map_err(context("data-plane thread"))?;
-    let datapath_id = started
+    let (datapath_id, predecessor) = started
         .await
         .map_err(|_| "the data-plane thread died".to_string())??;
+    let queue = DataPlaneQueue(inputs);
+    if let Some(predecessor) = predecessor {
+        tokio::spawn(queue.clone().follow(predecessor));
+    }
+    let sockets = match sockets {
+        Some(sockets) => sockets,
+        // Its predecessor has closed them.
+        None => open_sockets(&mut config).await?,
+    };
     let mut running = Running {
         name,
         done,
-        queue: DataPlaneQueue(inputs),
+        queue,
         hub,
         config,
         attached: None,
@@ -406,7 +449,7 @@ pub async fn start(mut config: Config, shared: &Shared, enter: Option<Enter>) ->
         recent,
         sockets,
     };
-    match running.begin_connections().await {
+    match running.begin_connections(left.unwrap_or_default()).await {
         Ok(()) => running.log_start(datapath_id),
         Err(error) => {
             running.close().wait().await;

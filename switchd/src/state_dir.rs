@@ -34,17 +34,25 @@ pub struct StateFolder {
 }
 
 impl StateFolder {
-    /// Opens a folder and waits until `end` for a switch that uses it.
+    /// Opens a folder and waits until `end` for a switch that uses it; `left` is the folder of a
+    /// predecessor, whose lock counts if it is the same.
     ///
     /// Errors: a sentence: it is no folder that can be written to, or another switch uses it.
-    pub fn open(path: &Path, end: Instant) -> Result<Self> {
+    pub fn open(path: &Path, end: Instant, left: Option<OwnedFd>) -> Result<Self> {
         let named = context(format!("--state-dir {}", path.display()));
-        Self::try_open(path, end).map_err(named)
+        Self::try_open(path, end, left).map_err(named)
     }
 
-    fn try_open(path: &Path, end: Instant) -> io::Result<Self> {
+    fn try_open(path: &Path, end: Instant, left: Option<OwnedFd>) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-        let folder = openat(CWD, path, flags, Mode::empty())?;
+        let mut folder = openat(CWD, path, flags, Mode::empty())?;
+        let meant = fstat(&folder)?;
+        if let Some(left) = left
+            && let Ok(found) = fstat(&left)
+            && (found.st_dev, found.st_ino) == (meant.st_dev, meant.st_ino)
+        {
+            folder = left;
+        }
         while let Err(error) = flock(&folder, FlockOperation::NonBlockingLockExclusive) {
             if error != Errno::WOULDBLOCK {
                 return Err(error.into());
@@ -144,6 +152,8 @@ impl StateFolder {
 
 /// The thread that writes states, one at a time.
 pub struct StateWriter {
+    /// Its folder.
+    folder: OwnedFd,
     to: SyncSender<Vec<u8>>,
     thread: JoinHandle<()>,
     is_busy: Arc<AtomicBool>,
@@ -164,14 +174,21 @@ impl StateWriter {
         let (to, states) = sync_channel(1);
         let is_busy = Arc::new(AtomicBool::new(false));
         let busy = is_busy.clone();
+        let descriptor = folder.folder.try_clone()?;
         let thread = thread::Builder::new()
             .name("state".into())
             .spawn(move || write_all(&folder, &states, &busy))?;
         Ok(Self {
+            folder: descriptor,
             to,
             thread,
             is_busy,
         })
+    }
+
+    /// A copy of the folder's descriptor, which keeps its lock. Errors: the system's.
+    pub fn folder(&self) -> io::Result<OwnedFd> {
+        self.folder.try_clone()
     }
 
     /// Returns true if the last state has been written.

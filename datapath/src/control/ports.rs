@@ -1,5 +1,7 @@
 //! Adding, changing and removing ports.
 
+use alloc::vec::Vec;
+
 use bofuss_frame::OffloadCapabilities;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::multipart::PortStats;
@@ -120,6 +122,15 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
     pub fn has_room(&mut self, number: PortNo) {
         if self.cx.egress.ports.contains_key(&number) {
             self.cx.sender().release(number);
+        }
+    }
+
+    /// Sends all frames that wait in queues at once, because the switch ends and another one takes
+    /// its ports over.
+    pub fn send_waiting(&mut self) {
+        let numbers: Vec<PortNo> = self.cx.pipeline.ports.keys().copied().collect();
+        for number in numbers {
+            self.cx.sender().send_waiting(number);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::control::clock::settle;
 use crate::frame_engine::FrameEngine;
 use crate::hooks::Hooks;
 use crate::pipeline::context::{Lane, Pipeline, PortQueues};
-use crate::references::count;
+use crate::references::add;
 use crate::{DropReason, Entry, EntryKey, MeterShare, Port, Time};
 
 /// A datapath as one of several replicas.
@@ -213,11 +213,6 @@ impl<'a, E: FrameEngine> Replica<'a, E> {
         }
         Ok(())
     }
-}
-
-/// Adds what a replica has counted.
-fn add(to: &mut BucketCounter, from: BucketCounter) {
-    count(to, (from.packet_count, from.byte_count));
 }
 
 impl Port {

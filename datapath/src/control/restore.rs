@@ -11,7 +11,9 @@ use bofuss_oflib::types::{GroupId, MeterId};
 use crate::control::flow_mod::rule_of;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
-use crate::{Station, Time};
+use crate::references::add;
+use crate::tables::entry::EntryKey;
+use crate::{Station, Table, Time};
 
 /// What an entry had counted, and when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,12 +43,7 @@ impl<'a, E: FrameEngine> Restore<'a, E> {
     /// Gives the entry that a flow-mod has added its past; its timeouts go on. Returns false if
     /// there is no such entry.
     pub fn entry(&mut self, added: &FlowMod, past: EntryPast) -> bool {
-        let number = usize::from(added.table_id.0);
-        let Some(table) = self.pipeline.tables.get_mut(number) else {
-            return false;
-        };
-        let rule = rule_of(added, None);
-        let Some(key) = table.find(added.priority, &rule) else {
+        let Some((table, key)) = self.find(added) else {
             return false;
         };
         if let Some(entry) = table.get_mut(key) {
@@ -58,7 +55,29 @@ impl<'a, E: FrameEngine> Restore<'a, E> {
         true
     }
 
-    /// Gives a group its past, if it exists with as many buckets. Returns whether it does.
+    /// Adds to an entry what packets did there, in the switch that this one replaces, after its
+    /// past was given. Returns false if there is no such entry.
+    pub fn entry_hits(&mut self, added: &FlowMod, hits: EntryPast) -> bool {
+        let found = self.find(added);
+        let is_there = found.is_some();
+        if let Some((table, key)) = found {
+            table.count(key.slot, hits.packets, hits.bytes, hits.used);
+        }
+        is_there
+    }
+
+    /// The entry that a flow-mod has added, and its table.
+    fn find(&mut self, added: &FlowMod) -> Option<(&mut Table, EntryKey)> {
+        let table = self
+            .pipeline
+            .tables
+            .get_mut(usize::from(added.table_id.0))?;
+        let key = table.find(added.priority, &rule_of(added, None))?;
+        Some((table, key))
+    }
+
+    /// Gives a group its past, if it exists with as many buckets: what it has counted is added.
+    /// Returns whether it does.
     pub fn group(
         &mut self,
         id: GroupId,
@@ -70,11 +89,16 @@ impl<'a, E: FrameEngine> Restore<'a, E> {
         let Some(group) = group.filter(|group| group.bucket_counters.len() == buckets.len()) else {
             return false;
         };
-        (group.created, group.counter, group.bucket_counters) = (created, counter, buckets);
+        group.created = created;
+        add(&mut group.counter, counter);
+        for (had, more) in group.bucket_counters.iter_mut().zip(buckets) {
+            add(had, more);
+        }
         true
     }
 
-    /// Gives a meter its past, if it exists with as many bands. Returns whether it does.
+    /// Gives a meter its past, if it exists with as many bands: what it has counted is added.
+    /// Returns whether it does.
     pub fn meter(
         &mut self,
         id: MeterId,
@@ -86,7 +110,11 @@ impl<'a, E: FrameEngine> Restore<'a, E> {
         let Some(meter) = meter.filter(|meter| meter.stats.bands.len() == bands.len()) else {
             return false;
         };
-        (meter.created, meter.stats.input, meter.stats.bands) = (created, input, bands);
+        meter.created = created;
+        add(&mut meter.stats.input, input);
+        for (had, more) in meter.stats.bands.iter_mut().zip(bands) {
+            add(had, more);
+        }
         true
     }
 

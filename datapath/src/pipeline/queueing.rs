@@ -204,6 +204,16 @@ impl<S: Sink> PortSender<'_, S> {
         }
     }
 
+    /// Sends all frames that wait at a port, whatever its rates.
+    pub(crate) fn send_waiting(&mut self, number: PortNo) {
+        let egress = self.queues.ports.get_mut(&number);
+        let frames = egress.map(Egress::take_frames);
+        for (class, frame) in frames.into_iter().flatten() {
+            self.queues.waiting_bytes -= frame.buffer_bytes();
+            self.transmit(frame, number, class.queue);
+        }
+    }
+
     /// Sends what is due of every port.
     pub(crate) fn release_due(&mut self) {
         let mut next = PortNo(0);

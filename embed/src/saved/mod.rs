@@ -26,6 +26,7 @@
 mod read;
 mod restore;
 mod save;
+mod since;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -37,6 +38,7 @@ use bofuss_packet::checksum::crc32c;
 pub use read::SavedState;
 pub use restore::Restored;
 pub use save::Saving;
+pub use since::Since;
 
 /// The connection by which the switch is asked for its state, and given it again.
 pub const SAVER: ConnId = ConnId(u64::MAX);
@@ -64,6 +66,8 @@ mod kind {
     pub(super) const QUEUE: u8 = b'q';
     pub(super) const STATION: u8 = b's';
     pub(super) const EXTENSION: u8 = b'x';
+    /// An entry as `f`, with what packets did there since an earlier state; no state has it.
+    pub(super) const HITS: u8 = b'u';
     /// All that a state has after its first record.
     pub(super) const ALL: [u8; 8] = [
         TABLES, MESSAGE, FLOW, GROUP, METER, QUEUE, STATION, EXTENSION,

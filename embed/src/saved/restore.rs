@@ -9,9 +9,9 @@ use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{EntryPast, Time};
 use bofuss_ext::{SAVED, queues};
 use bofuss_frame::Frame;
-use bofuss_oflib::message::FlowModFlags;
 use bofuss_oflib::message::multipart::group::BucketCounter;
 use bofuss_oflib::message::multipart::{MultipartRequest, ReplyBody, RequestBody, TableFeatures};
+use bofuss_oflib::message::{FlowMod, FlowModFlags};
 use bofuss_oflib::types::{GroupId, MeterId, QueueId};
 use bofuss_oflib::{Assembler, Codec, Framer, Mac, Message, PortNo, Version};
 
@@ -70,44 +70,70 @@ impl SavedState<'_> {
     /// Gives a switch that has its ports, its configured queues and nothing else the state, at the
     /// time [`SavedState::resumed_at`]. What it cannot have by its configuration is left out.
     pub fn restore<E: FrameEngine>(&self, now: Time, switch: &mut Switch<E>) -> Restored {
-        let mut restoring = Restoring {
-            now,
-            switch,
-            done: Restored::default(),
-        };
-        restoring.switch.connected(now, SAVER, Version::V1_5, false);
+        let mut restoring = Restoring::begin(now, switch);
         restoring.tables(self);
         restoring.messages(self);
         restoring.extensions(self);
         restoring.flows(self);
         for (kind, payload) in self.records {
-            let given = match kind {
-                kind::GROUP | kind::METER => restoring.counters(kind, Numbers(payload)),
-                kind::QUEUE => restoring.queue(Numbers(payload)),
-                known if kind::ALL.contains(&known) => Some(()),
-                _ => None,
-            };
-            if given.is_none() {
-                let kind = char::from(kind).escape_default();
-                restoring.leave_out(format!("record of kind {kind}: it is wrong"));
+            match kind {
+                kind::GROUP | kind::METER | kind::QUEUE => restoring.record(kind, payload),
+                in_order if kind::ALL.contains(&in_order) => {}
+                unknown => restoring.refuse(unknown),
             }
         }
         restoring.stations(self);
         if let Some(id) = self.generation_id {
             restoring.switch.set_generation_id(id);
         }
-        restoring.switch.disconnected(now, SAVER);
-        restoring.done
+        restoring.end()
     }
 }
 
-struct Restoring<'a, E: FrameEngine> {
+/// A switch that is given a state.
+pub(super) struct Restoring<'a, E: FrameEngine> {
     now: Time,
     switch: &'a mut Switch<E>,
     done: Restored,
 }
 
-impl<E: FrameEngine> Restoring<'_, E> {
+impl<'a, E: FrameEngine> Restoring<'a, E> {
+    pub(super) fn begin(now: Time, switch: &'a mut Switch<E>) -> Self {
+        switch.connected(now, SAVER, Version::V1_5, false);
+        Self {
+            now,
+            switch,
+            done: Restored::default(),
+        }
+    }
+
+    pub(super) fn end(self) -> Restored {
+        self.switch.disconnected(self.now, SAVER);
+        self.done
+    }
+
+    /// Gives the switch what one record has, if that is nothing that others depend on.
+    pub(super) fn record(&mut self, kind: u8, payload: &[u8]) {
+        let numbers = Numbers(payload);
+        let given = match kind {
+            kind::GROUP | kind::METER => self.counters(kind, numbers),
+            kind::QUEUE => self.queue(numbers),
+            kind::STATION => station(numbers).map(|station| self.station(station)),
+            kind::FLOW => return self.flow(numbers),
+            kind::EXTENSION => return self.extension(payload),
+            kind::HITS => self.hits(numbers),
+            _ => None,
+        };
+        if given.is_none() {
+            self.refuse(kind);
+        }
+    }
+
+    fn refuse(&mut self, kind: u8) {
+        let kind = char::from(kind).escape_default();
+        self.leave_out(format!("record of kind {kind}: it is wrong"));
+    }
+
     fn leave_out(&mut self, why: String) {
         self.done.left_out += 1;
         if self.done.why.len() < MOST_NAMED {
@@ -221,15 +247,19 @@ impl<E: FrameEngine> Restoring<'_, E> {
     /// Gives extensions what they knew, before entries use it.
     fn extensions(&mut self, state: &SavedState<'_>) {
         for (_, payload) in state.records.filter(|record| record.0 == kind::EXTENSION) {
-            match self.extension(payload) {
-                Ok(is_thing) => self.done.states += usize::from(is_thing),
-                Err(why) => self.leave_out(why),
-            }
+            self.extension(payload);
+        }
+    }
+
+    fn extension(&mut self, payload: &[u8]) {
+        match self.tell_extension(payload) {
+            Ok(is_thing) => self.done.states += usize::from(is_thing),
+            Err(why) => self.leave_out(why),
         }
     }
 
     /// Gives an extension a message. Returns whether it was a thing that the extension knew.
-    fn extension(&mut self, payload: &[u8]) -> Result<bool, String> {
+    fn tell_extension(&mut self, payload: &[u8]) -> Result<bool, String> {
         let message = self.decode(payload);
         let message = message.map_err(|error| format!("extension: {error}"))?;
         let Message::Experimenter(value) = message else {
@@ -254,20 +284,30 @@ impl<E: FrameEngine> Restoring<'_, E> {
             .collect();
         flows.sort_by_key(|flow| flow.0);
         for (_, payload) in flows {
-            match self.flow(Numbers(payload)) {
-                Ok(()) => self.done.flows += 1,
-                Err(why) => self.leave_out(why),
-            }
+            self.flow(Numbers(payload));
         }
     }
 
-    fn flow(&mut self, mut payload: Numbers<'_>) -> Result<(), String> {
+    fn flow(&mut self, payload: Numbers<'_>) {
+        match self.add_flow(payload) {
+            Ok(()) => self.done.flows += 1,
+            Err(why) => self.leave_out(why),
+        }
+    }
+
+    /// Reads the record of an entry: its past, and the flow-mod that adds it.
+    fn entry(&self, mut payload: Numbers<'_>) -> Result<(EntryPast, FlowMod), String> {
         let past = past(&mut payload).ok_or("entry: it is cut off")?;
         let message = self.decode(payload.0);
         let message = message.map_err(|error| format!("entry: {error}"))?;
-        let Message::FlowMod(mut flow_mod) = message else {
+        let Message::FlowMod(flow_mod) = message else {
             return Err("entry: it is none".into());
         };
+        Ok((past, flow_mod))
+    }
+
+    fn add_flow(&mut self, payload: Numbers<'_>) -> Result<(), String> {
+        let (past, mut flow_mod) = self.entry(payload)?;
         // It was checked when it was added first.
         flow_mod.flags = FlowModFlags(past.flags.0 & !FlowModFlags::CHECK_OVERLAP.0);
         let added = flow_mod.clone();
@@ -279,6 +319,13 @@ impl<E: FrameEngine> Restoring<'_, E> {
         given?;
         self.switch.restore().entry(&added, past);
         Ok(())
+    }
+
+    /// Adds to an entry what packets did there. It may have expired meanwhile.
+    fn hits(&mut self, payload: Numbers<'_>) -> Option<()> {
+        let (hits, flow_mod) = self.entry(payload).ok()?;
+        self.switch.restore().entry_hits(&flow_mod, hits);
+        Some(())
     }
 
     fn counters(&mut self, kind: u8, mut payload: Numbers<'_>) -> Option<()> {
@@ -317,16 +364,23 @@ impl<E: FrameEngine> Restoring<'_, E> {
             stations.extend(station(Numbers(payload)));
         }
         stations.sort_unstable();
-        for (seen, port, vlan, mac) in stations {
-            let seen = seen.min(self.now);
-            if self.switch.restore().station((vlan, Mac(mac)), port, seen) {
-                self.done.addresses += 1;
-            } else {
-                self.leave_out(format!("address {}: there is no port {port}", Mac(mac)));
-            }
+        for known in stations {
+            self.station(known);
+        }
+    }
+
+    fn station(&mut self, (seen, port, vlan, mac): KnownStation) {
+        let seen = seen.min(self.now);
+        if self.switch.restore().station((vlan, Mac(mac)), port, seen) {
+            self.done.addresses += 1;
+        } else {
+            self.leave_out(format!("address {}: there is no port {port}", Mac(mac)));
         }
     }
 }
+
+/// When NORMAL has seen an address, where, its VLAN_VID, and the address.
+type KnownStation = (Time, PortNo, u16, [u8; 6]);
 
 fn past(payload: &mut Numbers<'_>) -> Option<EntryPast> {
     Some(EntryPast {
@@ -345,7 +399,7 @@ fn counter(payload: &mut Numbers<'_>) -> Option<BucketCounter> {
     })
 }
 
-fn station(mut payload: Numbers<'_>) -> Option<(Time, PortNo, u16, [u8; 6])> {
+fn station(mut payload: Numbers<'_>) -> Option<KnownStation> {
     let vlan = payload.u16()?;
     let mac = payload.take()?;
     let port = PortNo(payload.u32()?);

@@ -87,9 +87,11 @@ impl CommandList for SavedList<'_> {
         self.list.len()
     }
 
-    /// Adds a command, unless it is about a flow: that comes as a whole.
+    /// Adds a command, unless it is about a flow, which comes as a whole, or says what a new
+    /// machine has.
     fn push(&mut self, command: StateMod) {
-        if !matches!(command, StateMod::SetFlowState { .. }) {
+        let is_flow = matches!(command, StateMod::SetFlowState { .. });
+        if !is_flow && !matches!(command, StateMod::SetGlobalState { value: 0, .. }) {
             self.list.push(Saved::Command(command.into()));
         }
     }

@@ -34,7 +34,7 @@ impl AfPacket {
             .map_err(|e| OpenError::new(name, "opening a group of packet sockets", e))?;
         let ports = sockets.into_iter().map(|socket| Self {
             is_member: true,
-            ..Self::with_socket(link.clone(), Arc::clone(&claim), socket, options)
+            ..Self::with_socket(link.clone(), Some(Arc::clone(&claim)), socket, options)
         });
         Ok((ports.collect(), fanout))
     }
@@ -44,10 +44,9 @@ impl AfPacket {
     pub fn beside(&self) -> Self {
         let options = AfPacketOptions {
             pad_runts: self.pad_runts,
-            qdisc_bypass: self.socket_options.qdisc_bypass,
-            ..AfPacketOptions::default()
+            ..self.options
         };
-        let (link, claim) = (self.link.clone(), Arc::clone(&self.claim));
+        let (link, claim) = (self.link.clone(), self.claim.clone());
         Self {
             is_member: true,
             ..Self::with_socket(link, claim, self.socket.beside(), options)

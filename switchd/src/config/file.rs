@@ -149,6 +149,7 @@ pub fn over(given: &Options, file: &Options) -> Options {
     let merged: Result<Options, _> = keys.try_into();
     Options {
         config: given.config.clone(),
+        replace: given.replace,
         ..merged.expect("each value has the type of its key")
     }
 }

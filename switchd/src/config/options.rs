@@ -219,6 +219,11 @@ pub struct Options {
     /// 60].
     #[arg(long, value_name = "SECONDS")]
     pub state_interval: Option<u32>,
+    /// Take the place of the running switch of this name, or of the only one: its state, its ports
+    /// and its sockets. If the new one cannot start, the old one goes on. See docs/restart.md.
+    #[arg(long)]
+    #[serde(skip)]
+    pub replace: bool,
     /// Append all that the switch is given, and what it does, to FILE, which `bofuss replay` plays
     /// again. It has frames and messages: only its owner may read it.
     #[arg(long, value_name = "FILE")]

@@ -1,6 +1,8 @@
 //! What tools ask for that takes long: it is collected in slices, with packets in between.
 
 use bofuss_channel::ActiveAddress;
+use bofuss_embed::saved::Since;
+use tracing::warn;
 
 use super::exports::Exports;
 use super::live_switch::LiveSwitch;
@@ -20,6 +22,17 @@ pub struct CollectedSwitch<'a> {
     pub(super) exports: &'a Exports,
     /// The configured controllers.
     pub(super) controllers: &'a [ActiveAddress],
+}
+
+impl CollectedSwitch<'_> {
+    /// Gives the switch `most` things at most that happened in its predecessor.
+    pub fn give_news(self, news: &mut Since, most: usize) {
+        let now = self.live.now();
+        let given = news.give(now, most, self.live.unrecorded().0);
+        for why in &given.why {
+            warn!("state: left out: {why}");
+        }
+    }
 }
 
 /// Adds one slice to a collection, which it returns to whoever asked for it.

@@ -84,11 +84,13 @@ pub enum Operation {
 
 impl Operation {
     /// Returns true if it has to wait, while packets are processed: it would change the switch amid
-    /// a state that is being saved, or be given to an extension amid a long change.
-    pub(super) fn waits(&self, is_saving: bool, live: &LiveSwitch) -> bool {
+    /// a state that is being saved or handed over, or be given to an extension amid a long change.
+    pub(super) fn waits(&self, holds_changes: bool, live: &LiveSwitch) -> bool {
         match self {
-            Self::ChangePaths(..) => is_saving || live.switch().is_changing(),
-            Self::ForgetAddresses | Self::Reconfigure(..) | Self::SetControllers(..) => is_saving,
+            Self::ChangePaths(..) => holds_changes || live.switch().is_changing(),
+            Self::ForgetAddresses | Self::Reconfigure(..) | Self::SetControllers(..) => {
+                holds_changes
+            }
             Self::Ports(_)
             | Self::Tables(_)
             | Self::Connections

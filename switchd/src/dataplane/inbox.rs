@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bofuss_channel::{ConnId, Event, QueuePlace};
 use bofuss_datapath::Time;
+use bofuss_oflib::Message;
 use tokio::sync::mpsc;
 
 use super::connection_set::conn_id;
@@ -134,8 +135,8 @@ impl DataPlane {
         let waker = self.poller.set().waker();
         let mut context = Context::from_waker(&waker);
         loop {
-            let is_saving = self.saver.is_saving();
-            let waits = |input: &Input| input.waits(is_saving, &self.live);
+            let holds_changes = self.saver.holds_changes();
+            let waits = |input: &Input| input.waits(holds_changes, &self.live);
             let Poll::Ready(input) = self.inbox.next_input(waits, &mut context) else {
                 break;
             };
@@ -148,6 +149,11 @@ impl DataPlane {
                         exports: &self.exports,
                         controllers: &self.config.controllers,
                     });
+                }
+                Some(Input::Successor(input)) => {
+                    if !self.serve_successor(input) {
+                        return false;
+                    }
                 }
                 Some(Input::End) | None => return false,
             }
@@ -212,7 +218,8 @@ impl DataPlane {
             | Event::Failed { .. } => None,
         };
         // A state that is being saved is that of one moment.
-        if message.is_some() && self.saver.is_saving() {
+        let may_change = message.is_some_and(|message| !matches!(message, Message::EchoRequest(_)));
+        if may_change && self.saver.holds_changes() {
             return false;
         }
         let (switch, io) = (self.live.switch(), self.live.io());

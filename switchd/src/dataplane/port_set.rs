@@ -318,6 +318,51 @@ impl PortSet {
         }
     }
 
+    /// Leaves all ports to a successor. Returns those where frames may wait that have arrived.
+    pub fn leave(&mut self) -> Vec<PortNo> {
+        let mut waiting = Vec::new();
+        for (number, slot) in &mut self.slots {
+            match slot.port.driver.leave() {
+                Ok(true) => waiting.push(*number),
+                Ok(false) => {}
+                Err(error) => warn!("port {number}: leaving it to a successor: {error}"),
+            }
+        }
+        waiting
+    }
+
+    /// Receives the frames of ports whose predecessor receives them no longer. Errors: the
+    /// system's.
+    pub fn begin_reception(&mut self) -> io::Result<()> {
+        let mut slots = self.slots.values_mut();
+        slots.try_for_each(|slot| slot.port.driver.begin_reception())
+    }
+
+    /// Takes all ports over that a predecessor has left. One that another switch has claimed
+    /// meanwhile stays, as its frames are received already.
+    pub fn take_over(&mut self) {
+        for (number, slot) in &mut self.slots {
+            if let Err(error) = slot.port.driver.take_over() {
+                warn!("port {number}: taking it over: {error}");
+            }
+        }
+    }
+
+    /// Sends all that waits for ports, as far as they have room. Returns true if nothing is left.
+    pub fn send_all(&mut self) -> bool {
+        let numbers: Vec<PortNo> = self.slots.keys().copied().collect();
+        for number in numbers {
+            self.send_queued(number);
+        }
+        self.slots.values().all(|slot| slot.queued.is_empty())
+    }
+
+    /// Closes all ports.
+    pub fn close_all(&mut self) {
+        self.slots.clear();
+        self.note_unpolled();
+    }
+
     /// Returns true if all frames that arrived on a port have left.
     pub fn is_drained(&self, number: PortNo) -> bool {
         let slot = self.slots.get(&number);

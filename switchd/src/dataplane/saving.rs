@@ -1,34 +1,49 @@
-//! Saves the state of the switch now and then, in slices, and gives a new switch an earlier state.
+//! Saves the state of the switch, in slices: now and then into a folder, or for a successor. Gives
+//! a new switch an earlier state.
 
 use std::time::Duration;
 
 use bofuss_datapath::Time;
 use bofuss_embed::saved::{SAVER, SavedState, Saving};
 use bofuss_oflib::message::multipart::TableFeatures;
+use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use super::clock::BundleClock;
 use super::live_switch::LiveSwitch;
 use crate::config::ConfiguredQueue;
+use crate::error::Result;
 use crate::state_dir::StateWriter;
 
 /// The time after which a state is tried again that could not be begun.
 const RETRY_NS: u64 = 10_000_000;
 
 /// What saves the state, if it is to be saved.
-#[derive(Default)]
-pub(super) struct StateSaver(Option<Saver>);
-
-/// What saves the state.
-struct Saver {
-    writer: StateWriter,
+pub(super) struct StateSaver {
     /// The features of tables as configured.
     configured: Vec<TableFeatures>,
+    /// The state that is being collected.
+    saving: Option<Saving>,
+    /// What saves it into a folder.
+    folder: Option<FolderSaver>,
+    successor: Successor,
+}
+
+/// What saves states into a folder.
+struct FolderSaver {
+    writer: StateWriter,
     interval: Option<Duration>,
     /// When the next state is due, if not at the end.
     next: Option<Time>,
-    /// The state that is being collected.
-    saving: Option<Saving>,
+}
+
+/// The process that takes the switch over.
+enum Successor {
+    None,
+    /// It waits for the state.
+    Waits(oneshot::Sender<Result<Vec<u8>>>),
+    /// It has the state, which nothing but packets may change until it begins or gives up.
+    Prepares,
 }
 
 /// Gives a switch an earlier state. Its tables are as configured, and it has its ports.
@@ -53,98 +68,173 @@ pub(super) fn restore(live: &mut LiveSwitch, state: &SavedState<'_>) {
 }
 
 impl StateSaver {
-    /// What writes states by `writer`; `configured` are the features of tables as configured.
-    pub(super) fn new(writer: StateWriter, configured: Vec<TableFeatures>) -> Self {
-        Self(Some(Saver {
-            writer,
+    /// Saves nothing yet; `configured` are the features of tables as configured.
+    pub(super) fn new(configured: Vec<TableFeatures>) -> Self {
+        Self {
             configured,
+            saving: None,
+            folder: None,
+            successor: Successor::None,
+        }
+    }
+
+    /// Saves states by `writer` from now on, how often says [`Self::set_interval`].
+    pub(super) fn begin_folder(&mut self, writer: StateWriter) {
+        self.folder = Some(FolderSaver {
+            writer,
             interval: None,
             next: None,
-            saving: None,
-        }))
+        });
+    }
+
+    /// What writes states into a folder.
+    pub(super) fn writer(&self) -> Option<&StateWriter> {
+        self.folder.as_ref().map(|folder| &folder.writer)
     }
 
     /// Changes how often the state is saved.
     pub(super) fn set_interval(&mut self, now: Time, interval: Option<Duration>) {
-        if let Some(saver) = &mut self.0
-            && saver.interval != interval
+        if let Some(folder) = &mut self.folder
+            && folder.interval != interval
         {
-            saver.interval = interval;
-            saver.next = interval.map(|interval| now.after(interval.as_nanos() as u64));
+            folder.interval = interval;
+            folder.next = interval.map(|interval| now.after(interval.as_nanos() as u64));
         }
     }
 
     /// When the next state is to be saved.
     pub(super) fn next(&self) -> Option<Time> {
-        self.0.as_ref()?.next
+        self.folder.as_ref()?.next
     }
 
     /// Returns true if a state is being collected.
     pub(super) fn is_saving(&self) -> bool {
-        self.0.as_ref().is_some_and(Saver::is_saving)
+        self.saving.is_some() || matches!(self.successor, Successor::Waits(_))
+    }
+
+    /// Returns true if messages and commands that change the switch have to wait, because a state
+    /// is that of one moment.
+    pub(super) fn holds_changes(&self) -> bool {
+        self.is_saving() || matches!(self.successor, Successor::Prepares)
+    }
+
+    /// Collects the state for a successor; changes wait until [`Self::forget_successor`].
+    ///
+    /// Errors, to the successor: there is one already.
+    pub(super) fn save_for_successor(
+        &mut self,
+        live: &mut LiveSwitch,
+        reply: oneshot::Sender<Result<Vec<u8>>>,
+    ) {
+        if !matches!(self.successor, Successor::None) {
+            // It may be gone.
+            let _ = reply.send(Err("another process takes the switch over already".into()));
+            return;
+        }
+        self.abandon(live);
+        self.successor = Successor::Waits(reply);
+    }
+
+    /// Lets changes go on: the successor has given up, or begins.
+    pub(super) fn forget_successor(&mut self, live: &mut LiveSwitch) {
+        if matches!(self.successor, Successor::Waits(_)) {
+            self.abandon(live);
+        }
+        self.successor = Successor::None;
     }
 
     /// Goes on with the state that is being collected, or begins one that is due.
     pub(super) fn save(&mut self, now: Time, queues: &[ConfiguredQueue], live: &mut LiveSwitch) {
-        if let Some(saver) = &mut self.0 {
-            saver.save(now, queues, live);
+        if self.saving.is_none() && self.begins_now(now, live) {
+            self.begin(now, queues, live);
+        }
+        if let Some(state) = self.save_slice(now, live) {
+            self.pass_on(state);
+        }
+    }
+
+    /// Returns true if a state is due that can be begun, and notes when the next is.
+    fn begins_now(&mut self, now: Time, live: &LiveSwitch) -> bool {
+        let is_changing = live.switch().is_changing();
+        match (&self.successor, &mut self.folder) {
+            (Successor::Waits(_), _) => !is_changing,
+            (Successor::None, Some(folder)) if folder.next.is_some_and(|next| next <= now) => {
+                // The writer of the last one may still be busy.
+                let begins = folder.writer.is_free() && !is_changing;
+                let retry = Some(Duration::from_nanos(RETRY_NS));
+                let wait = if begins { folder.interval } else { retry };
+                folder.next = wait.map(|wait| now.after(wait.as_nanos() as u64));
+                begins
+            }
+            (Successor::None | Successor::Prepares, _) => false,
+        }
+    }
+
+    /// Passes a state on to who wanted it.
+    fn pass_on(&mut self, state: Result<Vec<u8>>) {
+        match (
+            std::mem::replace(&mut self.successor, Successor::None),
+            state,
+        ) {
+            (Successor::Waits(reply), state) => {
+                let is_complete = state.is_ok();
+                if reply.send(state).is_ok() && is_complete {
+                    self.successor = Successor::Prepares;
+                }
+            }
+            (Successor::None | Successor::Prepares, Ok(state)) => {
+                if let Some(folder) = &self.folder {
+                    folder.writer.write(state);
+                }
+            }
+            (Successor::None | Successor::Prepares, Err(why)) => {
+                warn!("state: it is not saved: {why}");
+            }
         }
     }
 
     /// Saves the state as the last one, and waits until it is written.
     pub(super) fn save_at_end(&mut self, queues: &[ConfiguredQueue], live: &mut LiveSwitch) {
-        let Some(mut saver) = self.0.take() else {
+        if self.folder.is_none() {
             return;
-        };
-        saver.complete(live);
-        live.complete_changes();
-        saver.begin(live.now(), queues, live);
-        saver.complete(live);
-        saver.writer.end();
-    }
-}
-
-impl Saver {
-    fn is_saving(&self) -> bool {
-        self.saving.is_some()
-    }
-
-    fn is_due(&self, now: Time) -> bool {
-        !self.is_saving() && self.next.is_some_and(|next| next <= now)
-    }
-
-    /// Goes on with the state that is being collected, or begins one that is due.
-    fn save(&mut self, now: Time, queues: &[ConfiguredQueue], live: &mut LiveSwitch) {
-        if self.is_due(now) {
-            // The writer of the last one may still be busy.
-            let wait = if self.writer.is_free() && !live.switch().is_changing() {
-                self.begin(now, queues, live);
-                self.interval
-            } else {
-                Some(Duration::from_nanos(RETRY_NS))
-            };
-            self.next = wait.map(|wait| now.after(wait.as_nanos() as u64));
         }
-        self.save_slice(now, live);
+        self.forget_successor(live);
+        let state = self.collect_at_once(queues, live);
+        self.pass_on(state);
+        if let Some(folder) = self.folder.take() {
+            folder.writer.end();
+        }
     }
 
-    /// Begins anew later, because a bundle is committed at its time: the state would be that of two
-    /// moments.
-    fn abandon(&mut self, now: Time, live: &mut LiveSwitch) {
-        let (switch, io) = live.unrecorded();
-        switch.disconnected(now, SAVER);
-        io.for_saver.clear();
-        self.saving = None;
-        self.next = self.interval.map(|_| now.after(RETRY_NS));
-    }
-
-    /// Completes the state that is being collected.
-    fn complete(&mut self, live: &mut LiveSwitch) {
-        while self.is_saving() {
+    /// Collects the state without packets in between. Errors: it cannot be written.
+    pub(super) fn collect_at_once(
+        &mut self,
+        queues: &[ConfiguredQueue],
+        live: &mut LiveSwitch,
+    ) -> Result<Vec<u8>> {
+        self.abandon(live);
+        live.complete_changes();
+        self.begin(live.now(), queues, live);
+        loop {
             let now = live.now();
             let (switch, io) = live.unrecorded();
             switch.work(now, io);
-            self.save_slice(now, live);
+            if let Some(state) = self.save_slice(now, live) {
+                return state;
+            }
+        }
+    }
+
+    /// Gives up the state that is being collected. It is begun anew if it is due.
+    fn abandon(&mut self, live: &mut LiveSwitch) {
+        if self.saving.take().is_some() {
+            let now = live.now();
+            let (switch, io) = live.unrecorded();
+            switch.disconnected(now, SAVER);
+            io.for_saver.clear();
+            if let Some(folder) = &mut self.folder {
+                folder.next = folder.interval.map(|_| now.after(RETRY_NS));
+            }
         }
     }
 
@@ -160,13 +250,14 @@ impl Saver {
         self.saving = Some(begun);
     }
 
-    /// Takes in what the switch replied since the last slice, and asks the next question.
-    fn save_slice(&mut self, now: Time, live: &mut LiveSwitch) {
-        let Some(saving) = &mut self.saving else {
-            return;
-        };
+    /// Takes in what the switch replied since the last slice, and asks the next question. Returns
+    /// the state once it is complete.
+    fn save_slice(&mut self, now: Time, live: &mut LiveSwitch) -> Option<Result<Vec<u8>>> {
+        let saving = self.saving.as_mut()?;
         if live.switch().is_changing() {
-            return self.abandon(now, live);
+            // A bundle is committed at its time: the state would be that of two moments.
+            self.abandon(live);
+            return None;
         }
         let (switch, io) = live.unrecorded();
         for message in io.for_saver.drain(..) {
@@ -177,13 +268,9 @@ impl Saver {
             saving.reply(now, message);
         }
         if goes_on {
-            return;
+            return None;
         }
-        if let Some(saving) = self.saving.take() {
-            match saving.finish() {
-                Ok(state) => self.writer.write(state),
-                Err(why) => warn!("state: it is not saved: {why}"),
-            }
-        }
+        let saving = self.saving.take()?;
+        Some(saving.finish().map_err(Into::into))
     }
 }

@@ -117,7 +117,8 @@ impl Process {
     }
 
     /// Starts a switch after the process gave up its rights. Errors: a sentence for the user.
-    async fn start_later(&self, config: Config) -> Result<Running> {
+    async fn start_later(&self, mut config: Config) -> Result<Running> {
+        config.replaces = false;
         let started = run::start(config, &self.shared, None).await?;
         started.begin_messages()?;
         Ok(started)

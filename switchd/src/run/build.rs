@@ -15,7 +15,7 @@ use bofuss_frame::Pool;
 use bofuss_oflib::message::multipart::TableFeatures;
 use bofuss_ports::{LinkMonitor, restore_settings_left};
 use tokio::sync::mpsc;
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::sockets::PREDECESSOR_TIMEOUT;
 use crate::config::{Config, extensions, from_line};
@@ -26,44 +26,50 @@ use crate::record::{self, RecordFile, SwitchRecorder};
 use crate::rights::{self, Lock};
 use crate::runtime::POOL_BYTES;
 use crate::state_dir::StateFolder;
+use crate::successor::Predecessor;
 
 /// Runs in the data-plane thread before the ports are opened, for example to enter a network
 /// namespace.
 pub type Enter = Box<dyn FnOnce() -> Result<()> + Send>;
 
-/// Opens the ports, builds the switch and gives up rights. Runs in the data-plane thread.
+/// Opens the ports, builds the switch, takes the ports over from the predecessor if there is one,
+/// and gives up rights. Runs in the data-plane thread.
 pub(super) fn build(
     config: Config,
     lock: Option<&Lock>,
     enter: Option<Enter>,
-    events: mpsc::Receiver<Event>,
-    inputs: mpsc::Receiver<Input>,
+    predecessor: &mut Option<Predecessor>,
+    (events, inputs): (mpsc::Receiver<Event>, mpsc::Receiver<Input>),
 ) -> Result<(DataPlane, u64)> {
     enter.map_or(Ok(()), |enter| enter())?;
     let monitor = LinkMonitor::open().map_err(context("watching links"))?;
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     let mut ports = Vec::new();
     for spec in &config.ports {
-        ports.push(port::open_until(spec, config.workers, end)?);
-    }
-    if let Err(error) = restore_settings_left() {
-        warn!("settings that killed switches have left: {error}");
+        let opened = port::open_until(spec, config.workers, end, predecessor.as_mut());
+        ports.push(opened?);
     }
     let datapath_id = datapath_id(&config, ports.iter().find_map(OpenPort::mac));
     let pool = Pool::new(POOL_BYTES);
     let folder = config.state.folder.as_deref();
+    let left = predecessor
+        .as_mut()
+        .and_then(Predecessor::take_state_folder);
     let folder = folder
-        .map(|path| StateFolder::open(path, end))
+        .map(|path| StateFolder::open(path, end, left))
         .transpose()?;
-    let bytes = folder.as_ref().map(StateFolder::read);
-    let bytes = or_set_aside(folder.as_ref(), bytes.transpose().map(Option::flatten))?;
+    let bytes = match predecessor {
+        Some(predecessor) => Ok(Some(predecessor.state.clone())),
+        None => folder.as_ref().map_or(Ok(None), StateFolder::read),
+    };
+    let of_folder = folder.as_ref().filter(|_| predecessor.is_none());
+    let bytes = or_set_aside(of_folder, bytes)?;
     let state = bytes.as_deref().map(SavedState::read);
-    let state = or_set_aside(folder.as_ref(), state.transpose())?;
+    let state = or_set_aside(of_folder, state.transpose())?;
     let now = state.map_or(Time(0), |state| {
         state.resumed_at(BundleClock::Realtime.nanos())
     });
     let switch = make_switch_at(now, &config, &pool, datapath_id)?;
-    let configured = switch.datapath().shape().features();
     let file = config.record.as_deref().map(RecordFile::open).transpose()?;
     let (recorder, writer) = file
         .map(|file| SwitchRecorder::new(file, &config, &switch, pool.clone()))
@@ -80,14 +86,22 @@ pub(super) fn build(
         monitor,
     };
     let mut plane = DataPlane::new(parts)?;
-    if let Some(state) = &state {
-        plane.restore(state);
+    plane.load_accelerator()?;
+    let begun = match (&state, predecessor.is_some()) {
+        (Some(state), true) => Some(take_over(&mut plane, state, predecessor)?),
+        (state, _) => {
+            state.iter().for_each(|state| plane.restore(state));
+            plane.begin_acceleration();
+            None
+        }
+    };
+    if let Err(error) = restore_settings_left() {
+        warn!("settings that killed switches have left: {error}");
     }
-    plane.begin_acceleration()?;
     rights::give_up(lock)?;
     // The threads of captures, records, states and exports start after rights are given up.
     if let Some(folder) = folder {
-        plane.begin_saving(folder, configured)?;
+        plane.begin_saving(folder)?;
     }
     plane.begin_followers(remake_switch)?;
     plane.begin_copiers()?;
@@ -95,7 +109,43 @@ pub(super) fn build(
     if let Some(writer) = writer {
         plane.begin_record(writer)?;
     }
+    if let Some(begun) = begun {
+        info!(
+            "the ports are taken over, after {:?} without them",
+            begun.elapsed()
+        );
+    }
     Ok((plane, datapath_id))
+}
+
+/// Goes on from the state of a running switch, and takes its ports over. What is left of the
+/// predecessor, which is there, will tell what happened since the state. Returns when it began to
+/// leave its ports.
+///
+/// Errors: it is gone.
+fn take_over(
+    plane: &mut DataPlane,
+    state: &SavedState<'_>,
+    predecessor: &mut Option<Predecessor>,
+) -> Result<Instant> {
+    // Packets change states: those of the first moment would be wrong.
+    let waits = state.has_extensions();
+    if !waits {
+        plane.restore(state);
+    }
+    // Behind the predecessor's programs, as the kernel takes some 10 ms to attach one.
+    plane.begin_acceleration();
+    let begun = Instant::now();
+    if let Some(running) = predecessor {
+        plane.take_over(running)?;
+        if waits {
+            let last = running.last_state()?;
+            let last = SavedState::read(&last).map_err(|error| format!("--replace: {error}"))?;
+            plane.restore(&last);
+            *predecessor = None;
+        }
+    }
+    Ok(begun)
 }
 
 /// The configured datapath id, or else the MAC address `mac`, or else 1.
@@ -126,16 +176,16 @@ fn make_switch_at(now: Time, config: &Config, pool: &Pool, datapath_id: u64) -> 
     complete(now, config, datapath, datapath_id)
 }
 
-/// What was read of the state in a folder. One that is wrong is set aside, and is none.
+/// What was read of a state. One in a folder that is wrong is set aside, and is none.
 ///
-/// Errors: it cannot be.
+/// Errors: it cannot be, or the predecessor's is wrong.
 fn or_set_aside<T>(
     folder: Option<&StateFolder>,
     read: Result<Option<T>, impl Display>,
 ) -> Result<Option<T>> {
-    read.or_else(|why| {
-        let aside = folder.map_or(Ok(()), |folder| folder.set_aside(&why));
-        aside.map(|()| None)
+    read.or_else(|why| match folder {
+        Some(folder) => folder.set_aside(&why).map(|()| None),
+        None => Err(format!("--replace: {why}").into()),
     })
 }
 

@@ -186,10 +186,11 @@ pub(in crate::dataplane) struct Accelerator<'a> {
 }
 
 impl Accelerator<'_> {
-    /// Begins to accelerate as configured. Needs the rights that the switch gives up later.
+    /// Loads the accelerator as configured, which takes up to 0.2 s; [`Self::begin`] lets it see
+    /// frames. Needs the rights that the switch gives up later.
     ///
     /// Errors: it is to be on, and cannot be.
-    pub(in crate::dataplane) fn begin(&mut self, wanted: AccelerateOptions) -> Result<()> {
+    pub(in crate::dataplane) fn load(&mut self, wanted: AccelerateOptions) -> Result<()> {
         let AccelerateOptions { when, flows } = wanted;
         if when == Accelerate::Off {
             return Ok(());
@@ -210,9 +211,6 @@ impl Accelerator<'_> {
                 let accelerator = Box::new(kernel.clone());
                 self.switch.engine_mut().accelerate(accelerator);
                 self.acceleration.kernel = Ok(kernel);
-                self.follow_ports();
-                self.follow_copiers();
-                info!("accelerator: {}", one_line(self.acceleration));
                 Ok(())
             }
             Err(why) if when == Accelerate::On => Err(format!("--accelerate on: {why}").into()),
@@ -221,6 +219,24 @@ impl Accelerator<'_> {
                 *self.acceleration = Acceleration::off(why.to_string());
                 Ok(())
             }
+        }
+    }
+
+    /// Begins to accelerate the ports that there are, if it was loaded.
+    pub(in crate::dataplane) fn begin(&mut self) {
+        if self.acceleration.kernel.is_ok() {
+            self.follow_ports();
+            self.follow_copiers();
+            info!("accelerator: {}", one_line(self.acceleration));
+        }
+    }
+
+    /// Ends, with all packets counted, because another process takes the switch over.
+    pub(in crate::dataplane) fn end(&mut self) {
+        if self.acceleration.kernel.is_ok() {
+            self.hear_of_stations();
+            self.switch.engine_mut().take_back_flows();
+            *self.acceleration = Acceleration::off("another process takes the switch over");
         }
     }
 

@@ -27,8 +27,8 @@ fn frames_and_reads_do_not_wait_for_a_long_state_and_changes_do() {
     }
     let count = |lab: &Lab| lab.plane.live.switch().datapath().tables()[0].len();
     lab.until(|lab| count(lab) == 1 + ENTRIES as usize);
-    let states = StateFolder::open(&folder.0, Instant::now()).unwrap();
-    lab.plane.begin_saving(states, Vec::new()).unwrap();
+    let states = StateFolder::open(&folder.0, Instant::now(), None).unwrap();
+    lab.plane.begin_saving(states).unwrap();
     let interval = Some(Duration::from_nanos(1));
     let now = lab.plane.live.now();
     lab.plane.saver.set_interval(now, interval);

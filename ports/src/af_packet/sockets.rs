@@ -1,0 +1,101 @@
+//! Other sockets take the place of a port's: with larger rings, and those of another process.
+
+use std::io;
+use std::sync::{Arc, mpsc};
+use std::time::Instant;
+
+use super::claim::Claim;
+use super::{AfPacket, FIRST_RING_SLOTS, RING_GROWTH};
+use crate::packet_socket::{self, PacketSocket};
+use crate::ring::BLOCK_SLOTS;
+use crate::{OpenError, PortError};
+
+impl AfPacket {
+    /// Begins to open a larger ring, if the limit allows one.
+    pub(super) fn grow(&mut self, slots: usize) {
+        let wanted = self.max_slots.min(RING_GROWTH * slots);
+        if wanted > slots {
+            self.replace(wanted);
+        }
+    }
+
+    /// Begins to open a ring of the right size if this ring is too large, or missing.
+    pub(super) fn fit_ring(&mut self) {
+        let slots = self.ring_slots();
+        let most = self.max_slots.next_multiple_of(BLOCK_SLOTS);
+        if slots > most || slots == 0 && most > 0 {
+            self.replace(self.max_slots.min(FIRST_RING_SLOTS));
+        }
+    }
+
+    /// Begins to open a socket with another ring, or without one.
+    fn replace(&mut self, ring_slots: usize) {
+        if self.opening.is_none() && self.successor.is_none() {
+            self.socket_options.ring_slots = ring_slots;
+            let spare = self.spares.pop();
+            let socket = spare.map_or_else(|| packet_socket::socket(self.socket_options), Ok);
+            self.opening = Some(PacketSocket::open_in_background(
+                socket,
+                self.socket_options,
+            ));
+        }
+    }
+
+    /// Moves reception to the new socket if it is open by now.
+    pub(super) fn use_successor(&mut self) -> Result<(), PortError> {
+        let opened = self.opening.as_ref().map(mpsc::Receiver::try_recv);
+        match opened {
+            None | Some(Err(mpsc::TryRecvError::Empty)) => return Ok(()),
+            Some(Ok(Ok(successor))) => {
+                self.socket
+                    .move_reception_to(&successor, self.filter.as_deref())?;
+                self.successor = Some((successor, Instant::now()));
+            }
+            // As a rule there is no memory for it: what there is must do.
+            Some(Ok(Err(_)) | Err(mpsc::TryRecvError::Disconnected)) => {
+                self.max_slots = self.ring_slots();
+            }
+        }
+        self.opening = None;
+        Ok(())
+    }
+
+    /// Receives from now on, if nobody has claimed the interface for this port yet.
+    pub(super) fn unmute(&self) -> io::Result<()> {
+        match (&self.claim, &self.filter) {
+            (Some(_), _) => Ok(()),
+            (None, Some(program)) => self.socket.set_filter(program),
+            (None, None) => self.socket.begin_reception(),
+        }
+    }
+
+    /// Claims the interface that another process has left. Errors: somebody else has claimed it, or
+    /// the system's.
+    pub(super) fn claim_left(&mut self) -> Result<(), OpenError> {
+        if self.claim.is_some() {
+            return Ok(());
+        }
+        let options = self.options;
+        let claim = Claim::new(&self.link, options.take_over, options.keep_host_out)?;
+        self.claim = Some(Arc::new(claim));
+        // The predecessor could keep the host out; if this process cannot, it needs all frames.
+        if self.filter.is_some() && !self.host_is_kept_out() {
+            self.filter = None;
+            let failed = |e| OpenError::new(&self.link.name, "receiving", e);
+            self.socket.begin_reception().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Receives nothing more that arrives, for good, and leaves the settings of the interface.
+    pub(super) fn mute(&mut self) -> io::Result<()> {
+        // No other socket takes its place any more.
+        self.opening = None;
+        self.max_slots = self.ring_slots();
+        self.receiving().stop_reception()?;
+        if let Some(claim) = &self.claim {
+            claim.settings.leave();
+        }
+        Ok(())
+    }
+}
