@@ -15,6 +15,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 use crate::control::COMMANDS;
 use crate::error::{Result, context};
+use crate::successor::HAND_OVER;
 
 /// The time to wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -78,6 +79,9 @@ pub fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
         .map_err(context(path.display()))?;
     let mut words = words.to_vec();
     let target = match &mut words[..] {
+        [command, ..] if command == HAND_OVER => {
+            return Err("hand-over: use bofuss run --replace, which asks for it".into());
+        }
         [command, _, file, ..] if command == "capture" => Some(CaptureTarget::open(file)?),
         [command, files @ ..] if command == "save-config" => {
             let [file] = files else {
