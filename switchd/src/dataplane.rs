@@ -157,9 +157,10 @@ impl DataPlane {
         Ok(this)
     }
 
-    /// Gives the switch an earlier state. Its tables are as configured, and it has its ports.
-    pub fn restore(&mut self, state: &SavedState<'_>) {
-        saving::restore(&mut self.live, state);
+    /// Gives the switch an earlier state, or one without the states of extensions. Its tables are
+    /// as configured, and it has its ports.
+    pub fn restore(&mut self, state: &SavedState<'_>, with_states: bool) {
+        saving::restore(&mut self.live, state, with_states);
     }
 
     /// Saves the state from now on, and at the end. Errors: the system's.

@@ -10,8 +10,8 @@
 //! BEGIN                    ->      it receives no more
 //!                          <-      STOPPED
 //!                                  it sends what it has received, and leaves its ports
-//!                          <-      LEFT
-//!                                  its state again, with what happened meanwhile
+//!                          <-      LEFT, the last states of extensions,
+//!                                  and its state again, with what happened meanwhile
 //! ```
 //!
 //! A switch that refuses says `error SENTENCE`. Whoever closes the connection before BEGIN gives

@@ -70,7 +70,28 @@ impl SavedState<'_> {
     /// Gives a switch that has its ports, its configured queues and nothing else the state, at the
     /// time [`SavedState::resumed_at`]. What it cannot have by its configuration is left out.
     pub fn restore<E: FrameEngine>(&self, now: Time, switch: &mut Switch<E>) -> Restored {
+        self.restore_by(Restoring::begin(now, switch))
+    }
+
+    /// The same without the states of extensions, which packets of another switch still change.
+    pub fn restore_but_states<E: FrameEngine>(
+        &self,
+        now: Time,
+        switch: &mut Switch<E>,
+    ) -> Restored {
         let mut restoring = Restoring::begin(now, switch);
+        restoring.with_states = false;
+        self.restore_by(restoring)
+    }
+
+    /// Gives a switch without states of extensions those of this state, whose tables it has.
+    pub fn restore_states<E: FrameEngine>(&self, now: Time, switch: &mut Switch<E>) -> Restored {
+        let mut restoring = Restoring::begin(now, switch);
+        restoring.extensions(self);
+        restoring.end()
+    }
+
+    fn restore_by<E: FrameEngine>(&self, mut restoring: Restoring<'_, E>) -> Restored {
         restoring.tables(self);
         restoring.messages(self);
         restoring.extensions(self);
@@ -95,6 +116,8 @@ pub(super) struct Restoring<'a, E: FrameEngine> {
     now: Time,
     switch: &'a mut Switch<E>,
     done: Restored,
+    /// True if extensions are given what they know of flows and hosts, not only their tables.
+    with_states: bool,
 }
 
 impl<'a, E: FrameEngine> Restoring<'a, E> {
@@ -104,6 +127,7 @@ impl<'a, E: FrameEngine> Restoring<'a, E> {
             now,
             switch,
             done: Restored::default(),
+            with_states: true,
         }
     }
 
@@ -120,7 +144,6 @@ impl<'a, E: FrameEngine> Restoring<'a, E> {
             kind::QUEUE => self.queue(numbers),
             kind::STATION => station(numbers).map(|station| self.station(station)),
             kind::FLOW => return self.flow(numbers),
-            kind::EXTENSION => return self.extension(payload),
             kind::HITS => self.hits(numbers),
             _ => None,
         };
@@ -271,6 +294,9 @@ impl<'a, E: FrameEngine> Restoring<'a, E> {
             return Err(format!("extension: {name} is no state"));
         };
         let is_thing = saved.rows.last() == Some(&value.row);
+        if is_thing && !self.with_states {
+            return Ok(false);
+        }
         let given = self.give(Message::Experimenter(value));
         given.map_err(|error| format!("extension: {name}: {error}"))?;
         Ok(is_thing)

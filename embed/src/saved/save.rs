@@ -78,21 +78,7 @@ impl Saving {
         switch: &mut Switch<E>,
         io: &mut I,
     ) -> Self {
-        let catalogue = switch.datapath().catalogue().clone();
-        let mut this = Self {
-            codec: Codec::new(ASKED_IN, catalogue.clone()),
-            state: FIRST_LINE.to_vec(),
-            asked: 0,
-            is_refused: false,
-            unsaid: 0,
-        };
-        let generation = switch.generation_id();
-        let mut head = unix_ns.to_be_bytes().to_vec();
-        head.extend(now.0.to_be_bytes());
-        head.push(generation.is_some().into());
-        head.extend(generation.unwrap_or_default().to_be_bytes());
-        head.extend(features_sum(configured, &catalogue));
-        this.record(kind::HEAD, &head);
+        let mut this = Self::new(now, unix_ns, configured, switch);
         let chosen = switch.datapath().shape().features();
         if chosen != configured {
             for table in chosen {
@@ -117,9 +103,45 @@ impl Saving {
             payload.extend(seen.0.to_be_bytes());
             this.record(kind::STATION, &payload);
         }
-        switch.connected(now, SAVER, ASKED_IN, false);
-        let nothing = Message::SetAsync(AsyncConfig::default());
-        ask(now, nothing, switch, io);
+        begin_to_ask(now, switch, io);
+        this
+    }
+
+    /// Begins with the states of extensions alone, for [`super::SavedState::restore_states`].
+    pub fn begin_states<E: FrameEngine, I: SwitchIo>(
+        now: Time,
+        unix_ns: u64,
+        switch: &mut Switch<E>,
+        io: &mut I,
+    ) -> Self {
+        let mut this = Self::new(now, unix_ns, &[], switch);
+        this.asked = QUESTIONS;
+        begin_to_ask(now, switch, io);
+        this
+    }
+
+    /// A state that has its first record.
+    fn new<E: FrameEngine>(
+        now: Time,
+        unix_ns: u64,
+        configured: &[TableFeatures],
+        switch: &Switch<E>,
+    ) -> Self {
+        let catalogue = switch.datapath().catalogue().clone();
+        let generation = switch.generation_id();
+        let mut head = unix_ns.to_be_bytes().to_vec();
+        head.extend(now.0.to_be_bytes());
+        head.push(generation.is_some().into());
+        head.extend(generation.unwrap_or_default().to_be_bytes());
+        head.extend(features_sum(configured, &catalogue));
+        let mut this = Self {
+            codec: Codec::new(ASKED_IN, catalogue),
+            state: FIRST_LINE.to_vec(),
+            asked: 0,
+            is_refused: false,
+            unsaid: 0,
+        };
+        this.record(kind::HEAD, &head);
         this
     }
 
@@ -326,6 +348,13 @@ impl Saving {
         flow_mod.importance = entry.importance;
         self.message(kind::FLOW, payload, &Message::FlowMod(flow_mod));
     }
+}
+
+/// Connects to a switch, which sends nothing unasked.
+fn begin_to_ask<E: FrameEngine, I: SwitchIo>(now: Time, switch: &mut Switch<E>, io: &mut I) {
+    switch.connected(now, SAVER, ASKED_IN, false);
+    let nothing = Message::SetAsync(AsyncConfig::default());
+    ask(now, nothing, switch, io);
 }
 
 fn ask<E: FrameEngine, I: SwitchIo>(

@@ -25,21 +25,16 @@ const PART_COUNTERS: usize = 4 + CREATED_BYTES;
 pub struct Since(VecDeque<(u8, Vec<u8>)>);
 
 impl SavedState<'_> {
-    /// Returns true if extensions know something, such as the states of flows. Packets change it,
-    /// so that no switch can go on from a state of this one before it has stopped.
-    pub fn has_extensions(&self) -> bool {
-        let mut records = self.records;
-        records.any(|record| record.0 == kind::EXTENSION)
-    }
-
-    /// What happened since `earlier`, a state of the same switch without extensions: packets, and
-    /// entries and addresses that they added. Messages that add or remove something have waited.
+    /// What happened since `earlier`, a state of the same switch: packets, and entries and
+    /// addresses that they added. Messages that add or remove something have waited. States of
+    /// extensions are given as a whole instead, by [`Self::restore_states`].
     pub fn since(&self, earlier: &SavedState<'_>) -> Since {
         let mut known = BTreeMap::new();
         for (kind, payload) in earlier.records {
             known.insert((kind, identity(kind, payload)), payload);
         }
-        let news = self.records.filter_map(|(kind, payload)| {
+        let of_switch = self.records.filter(|record| record.0 != kind::EXTENSION);
+        let news = of_switch.filter_map(|(kind, payload)| {
             match known.get(&(kind, identity(kind, payload))) {
                 Some(before) if *before == payload => None,
                 Some(before) => Some(difference(kind, payload, before)),

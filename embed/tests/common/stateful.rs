@@ -149,6 +149,31 @@ fn random_state_tables_go_on_with_their_timers_variables_and_shares() {
     }
 }
 
+#[test]
+fn a_switch_that_takes_over_has_the_last_states_and_no_others() {
+    for seed in 1..=MACHINES {
+        let mut old = random_machine(seed);
+        let first = old.saved();
+        let state = SavedState::read(&first).unwrap();
+        let mut new = Lab::new(old.now, bofuss_disciplines::config(), 3);
+        let restored = state.restore_but_states(old.now, &mut new.switch);
+        assert_eq!((restored.left_out, restored.states), (0, 0), "{restored:?}");
+        let now = old.now.0 + 2 * SEC;
+        old.at(now);
+        for host in 0..40 {
+            old.send(1 + u32::from(host) % 3, host, 99);
+        }
+        old.tell("state_mod", "set_global_state,global_state=0");
+        let last = old.saved_states();
+        new.at(now);
+        let last = SavedState::read(&last).unwrap();
+        let restored = last.restore_states(new.now, &mut new.switch);
+        assert_eq!(restored.left_out, 0, "{restored:?}");
+        new.connect();
+        assert_eq!(new.known(), old.known(), "seed {seed}");
+    }
+}
+
 /// The payloads of the messages to extensions in a state.
 fn messages_in(state: &[u8]) -> Vec<&[u8]> {
     let mut rest = &state[LINE_BYTES..state.len() - SUM_BYTES];

@@ -87,11 +87,9 @@ impl CommandList for SavedList<'_> {
         self.list.len()
     }
 
-    /// Adds a command, unless it is about a flow, which comes as a whole, or says what a new
-    /// machine has.
+    /// Adds a command, unless it is about a flow: that comes as a whole.
     fn push(&mut self, command: StateMod) {
-        let is_flow = matches!(command, StateMod::SetFlowState { .. });
-        if !is_flow && !matches!(command, StateMod::SetGlobalState { value: 0, .. }) {
+        if !matches!(command, StateMod::SetFlowState { .. }) {
             self.list.push(Saved::Command(command.into()));
         }
     }

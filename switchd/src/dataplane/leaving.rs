@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use bofuss_embed::saved::SavedState;
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use tokio::sync::oneshot;
@@ -64,7 +65,8 @@ impl DataPlane {
         left
     }
 
-    /// Takes the ports over from a predecessor: first their frames, while that sends its last ones.
+    /// Takes the ports over from a predecessor: first their frames, while that sends its last ones;
+    /// then the states of extensions, which these have changed.
     ///
     /// Errors: it is gone, or the system's.
     pub fn take_over(&mut self, predecessor: &mut Predecessor) -> Result<()> {
@@ -72,6 +74,13 @@ impl DataPlane {
         self.live.io_mut().ports.begin_reception()?;
         predecessor.wait()?;
         self.live.io_mut().ports.take_over();
+        let states = predecessor.last_state()?;
+        let states = SavedState::read(&states).map_err(|error| format!("--replace: {error}"))?;
+        let now = self.live.now();
+        let restored = states.restore_states(now, self.live.unrecorded().0);
+        for why in &restored.why {
+            warn!("state: left out: {why}");
+        }
         Ok(())
     }
 
@@ -95,6 +104,8 @@ impl DataPlane {
         let left = Instant::now();
         let told = told.and_then(|()| successor.write_all(successor::LEFT));
         let told = told.and_then(|()| {
+            let states = self.saver.collect_states(&mut self.live);
+            successor::send_last_state(&mut successor, states)?;
             let state = self
                 .saver
                 .collect_at_once(&self.config.queues, &mut self.live);

@@ -46,10 +46,16 @@ enum Successor {
     Prepares,
 }
 
-/// Gives a switch an earlier state. Its tables are as configured, and it has its ports.
-pub(super) fn restore(live: &mut LiveSwitch, state: &SavedState<'_>) {
+/// Gives a switch an earlier state, or one that may not have the last states of extensions yet. Its
+/// tables are as configured, and it has its ports.
+pub(super) fn restore(live: &mut LiveSwitch, state: &SavedState<'_>, with_states: bool) {
     let now = live.now();
-    let restored = state.restore(now, live.unrecorded().0);
+    let switch = live.unrecorded().0;
+    let restored = if with_states {
+        state.restore(now, switch)
+    } else {
+        state.restore_but_states(now, switch)
+    };
     let age = Duration::from_nanos(now.since(state.time)).as_secs();
     info!(
         "state: {} entries, {} groups, {} meters, {} queues, {} addresses and {} states of \
@@ -215,6 +221,22 @@ impl StateSaver {
         self.abandon(live);
         live.complete_changes();
         self.begin(live.now(), queues, live);
+        self.complete(live)
+    }
+
+    /// Collects the states of extensions alone, likewise.
+    pub(super) fn collect_states(&mut self, live: &mut LiveSwitch) -> Result<Vec<u8>> {
+        self.abandon(live);
+        live.complete_changes();
+        let now = live.now();
+        let (switch, io) = live.unrecorded();
+        let nanos = BundleClock::Realtime.nanos();
+        self.saving = Some(Saving::begin_states(now, nanos, switch, io));
+        self.complete(live)
+    }
+
+    /// Completes the state that is being collected.
+    fn complete(&mut self, live: &mut LiveSwitch) -> Result<Vec<u8>> {
         loop {
             let now = live.now();
             let (switch, io) = live.unrecorded();

@@ -87,14 +87,15 @@ pub(super) fn build(
     };
     let mut plane = DataPlane::new(parts)?;
     plane.load_accelerator()?;
-    let begun = match (&state, predecessor.is_some()) {
-        (Some(state), true) => Some(take_over(&mut plane, state, predecessor)?),
-        (state, _) => {
-            state.iter().for_each(|state| plane.restore(state));
-            plane.begin_acceleration();
-            None
-        }
-    };
+    if let Some(state) = &state {
+        plane.restore(state, predecessor.is_none());
+    }
+    // Behind the predecessor's programs, as the kernel takes some 10 ms to attach one.
+    plane.begin_acceleration();
+    let begun = Instant::now();
+    if let Some(running) = predecessor {
+        plane.take_over(running)?;
+    }
     if let Err(error) = restore_settings_left() {
         warn!("settings that killed switches have left: {error}");
     }
@@ -109,43 +110,11 @@ pub(super) fn build(
     if let Some(writer) = writer {
         plane.begin_record(writer)?;
     }
-    if let Some(begun) = begun {
-        info!(
-            "the ports are taken over, after {:?} without them",
-            begun.elapsed()
-        );
+    if predecessor.is_some() {
+        let took = begun.elapsed();
+        info!("the ports are taken over, after {took:?} without them");
     }
     Ok((plane, datapath_id))
-}
-
-/// Goes on from the state of a running switch, and takes its ports over. What is left of the
-/// predecessor, which is there, will tell what happened since the state. Returns when it began to
-/// leave its ports.
-///
-/// Errors: it is gone.
-fn take_over(
-    plane: &mut DataPlane,
-    state: &SavedState<'_>,
-    predecessor: &mut Option<Predecessor>,
-) -> Result<Instant> {
-    // Packets change states: those of the first moment would be wrong.
-    let waits = state.has_extensions();
-    if !waits {
-        plane.restore(state);
-    }
-    // Behind the predecessor's programs, as the kernel takes some 10 ms to attach one.
-    plane.begin_acceleration();
-    let begun = Instant::now();
-    if let Some(running) = predecessor {
-        plane.take_over(running)?;
-        if waits {
-            let last = running.last_state()?;
-            let last = SavedState::read(&last).map_err(|error| format!("--replace: {error}"))?;
-            plane.restore(&last);
-            *predecessor = None;
-        }
-    }
-    Ok(begun)
 }
 
 /// The configured datapath id, or else the MAC address `mac`, or else 1.
