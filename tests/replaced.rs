@@ -319,6 +319,25 @@ fn a_switch_goes_on_if_its_successor_cannot_start() {
             .unwrap();
     }
     goes_on("a hundred that leave");
+    // One that reads a large state so slowly that it would take minutes.
+    let line = |n: u32| format!("table=2,metadata={n},actions=drop\n");
+    let flows: String = (0..10_000).map(line).collect();
+    fs::write(folder.file("flows"), flows).unwrap();
+    lab.asks(&["add-flows", &folder.file("flows")]);
+    let (mut slow, _) = ask();
+    let start = Instant::now();
+    let reader = std::thread::spawn(move || {
+        let mut some = [0; 1000];
+        while slow.read(&mut some).is_ok_and(|count| count > 0) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    lab.asks(&["add-flow", "table=1,actions=drop"]);
+    assert!(start.elapsed() < LONGEST_HOLD, "{:?}", start.elapsed());
+    until("it is noticed", || {
+        lab.log().matches("it goes on, as the process").count() > 2
+    });
+    drop(reader);
     assert!(lab.switch.0.id() > 0 && ctl(&lab.name, "ports").lines().count() == 2);
 }
 

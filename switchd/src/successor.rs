@@ -22,7 +22,7 @@ use std::mem::{MaybeUninit, take};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bofuss_embed::saved::{MAX_STATE_BYTES, seal};
 use rustix::net::{
@@ -31,7 +31,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, context};
+use crate::error::{Error, Result, context};
 
 /// The command that begins it.
 pub const HAND_OVER: &str = "hand-over";
@@ -52,6 +52,8 @@ pub const LEFT: &[u8; 1] = b"l";
 const ENDED: &str = "--replace: the running switch has ended";
 /// Most descriptors that are handed over; the kernel passes 253 at once.
 const MOST_DESCRIPTORS: usize = 250;
+/// The most bytes that the kernel takes as one part.
+const WRITTEN_AT_ONCE: usize = 1 << 14;
 /// The longest line that is read.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
@@ -84,22 +86,35 @@ impl Left {
     }
 }
 
-/// The switch's end of the connection.
-pub struct Successor(UnixStream);
+/// The switch's end of the connection, which fails after a time: a peer that reads slowly may not
+/// hold changes for long.
+pub struct Successor {
+    stream: UnixStream,
+    end: Instant,
+}
 
 impl Successor {
     /// Begins on a connection that has sent [`HAND_OVER`]. Errors: the system's.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(MOST_HELD))?;
-        stream.set_write_timeout(Some(MOST_HELD))?;
-        Ok(Self(stream))
+        let end = Instant::now() + MOST_HELD;
+        Ok(Self { stream, end })
+    }
+
+    /// Waits no longer than to the end from now on. Errors: that is over.
+    fn limit(&self) -> io::Result<()> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.set_write_timeout(Some(left))
     }
 
     /// Refuses to hand over.
-    pub fn refuse(mut self, why: &crate::error::Error) {
+    pub fn refuse(mut self, why: &Error) {
         // It may be gone.
-        let _ = self.0.write_all(format!("error {why}\n").as_bytes());
+        let _ = self.write_all(format!("error {why}\n").as_bytes());
     }
 
     /// Hands over what there is, and waits until the successor is ready. Returns the connection.
@@ -134,20 +149,36 @@ impl Successor {
             ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
         }
         let slices = [IoSlice::new(line.as_bytes())];
-        let sent = sendmsg(&self.0, &slices, &mut ancillary, SendFlags::NOSIGNAL)?;
-        self.0.write_all(&line.as_bytes()[sent..])?;
+        self.limit()?;
+        let sent = sendmsg(&self.stream, &slices, &mut ancillary, SendFlags::NOSIGNAL)?;
+        self.write_all(&line.as_bytes()[sent..])?;
         seal(&mut state);
-        send_state(&mut self.0, &state)?;
+        send_state(&mut self, &state)?;
         let mut begin = [0; BEGIN.len()];
-        self.0.read_exact(&mut begin)?;
+        self.limit()?;
+        self.stream.read_exact(&mut begin)?;
         if begin != *BEGIN {
             return Err(io::Error::other("it said something else"));
         }
-        Ok(self.0)
+        self.stream.set_write_timeout(Some(MOST_HELD))?;
+        Ok(self.stream)
     }
 }
 
-fn send_state(stream: &mut UnixStream, state: &[u8]) -> io::Result<()> {
+impl Write for Successor {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.limit()?;
+        // The kernel's limit is for each part of a long write.
+        self.stream
+            .write(&bytes[..bytes.len().min(WRITTEN_AT_ONCE)])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn send_state(stream: &mut impl Write, state: &[u8]) -> io::Result<()> {
     stream.write_all(&(state.len() as u64).to_be_bytes())?;
     stream.write_all(state)
 }
