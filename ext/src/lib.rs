@@ -69,4 +69,5 @@ extensions! {
     ebpf;
     nicira;
     rev;
+    blind;
 }
