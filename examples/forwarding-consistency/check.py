@@ -6,6 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lab import Lab, main, tcp  # noqa: E402
+from connections import Connections, prepare  # noqa: E402
 
 CONNECTIONS = 10_000
 # Connections whose first packet is timed.
@@ -13,6 +14,8 @@ TIMED = 300
 CLIENT = 1
 BY_HASH, BY_STATE, BY_CONTROLLER = '10.9.0.1', '10.9.0.2', '10.9.0.3'
 FAIR = .98
+# Connections of real TCP to each service, and the server that goes.
+REAL, GONE = 60, 3
 
 
 def packets(service, network=1, count=CONNECTIONS):
@@ -65,7 +68,36 @@ def setup_times(lab, service):
     return '%.0f/%.0f us' % (times[TIMED // 2] * 1e6, times[TIMED * 99 // 100] * 1e6)
 
 
+def real_connections():
+    """Real TCP while a server goes and comes back: how many connections by state are served to the
+    last byte, and how many by a hash are reset that were made while the server was away."""
+    with Lab(hosts=4, controller='controller.py') as lab:
+        services = BY_HASH, BY_STATE
+        prepare(lab, CLIENT, services)
+        ways = [Connections(lab.hosts[CLIENT], service) for service in services]
+        for way in ways:
+            way.connect(REAL)
+        gone = [[GONE] * way.servers().count(GONE) for way in ways]
+        assert not any(way.broken(1) for way in ways), 'all are served'
+        lab.tell('1 2')
+        assert [way.broken(2) for way in ways] == gone, 'only those of the server that went end'
+        for way in ways:
+            way.connect(REAL)
+            assert set(way.servers()) == {1, 2}, 'new connections are at the other servers'
+        lab.tell('1 2 3')
+        by_hash, by_state = [way.broken(3) for way in ways]
+        assert by_state == [] and by_hash, 'a hash moves connections, a state none'
+        served = len(ways[1].servers())
+        assert served == 2 * REAL - len(gone[1]), 'connections by state are all served'
+        for way in ways:
+            way.connect(REAL)
+            assert set(way.servers()) == {1, 2, GONE}, 'new connections are at all servers'
+            way.close()
+    return served, len(by_hash)
+
+
 def check():
+    served, reset = real_connections()
     with Lab(hosts=4, controller='controller.py') as lab:
         ways = [Balancer(lab, BY_HASH), Balancer(lab, BY_STATE)]
         at_first = [way.servers() for way in ways]
@@ -83,8 +115,9 @@ def check():
     assert jain(at_first[1]) >= FAIR, jain(at_first[1])
     assert sum(way.messages for way in ways) == 0, 'no message to or from the controller'
     return ('%d connections, a server goes and comes back: by state 0 move, by a hash alone %d; '
-            'fairness %.4f; first packet p50/p99 by hash %s, by state %s, by a controller %s'
-            % (CONNECTIONS, by_hash, jain(at_first[1]), *times))
+            'fairness %.4f; of real TCP %d go on by state, and '
+            'by a hash %d are reset; first packet p50/p99 by hash %s, by state %s, by a controller %s'
+            % (CONNECTIONS, by_hash, jain(at_first[1]), served, reset, *times))
 
 
 if __name__ == '__main__':
