@@ -1,4 +1,4 @@
-"""1,000 sources use 50 servers; then one is flooded from 5,000 spoofed addresses."""
+"""1,000 sources use 50 servers; one scans the ports of a server; one is flooded from 5,000 addresses."""
 
 import random
 import sys
@@ -9,14 +9,17 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lab import PATIENCE_SECONDS, Lab, main, udp  # noqa: E402
 
-NORMAL, SPOOFED, SERVERS = 1000, 5000, 50
-NORMAL_RATE, FLOOD_RATE = 2000, 4000
+NORMAL, SPOOFED, SERVERS, SERVICES = 1000, 5000, 50, [53, 123, 443, 500, 5060]
+NORMAL_RATE, FLOOD_RATE, SCAN_RATE = 2000, 4000, 1500
 TICK_SECONDS = .01
 AFTER_SECONDS = 1
-VICTIM = '10.9.0.7'
+VICTIM, SCANNER, SCANNED = '10.9.0.7', '10.3.0.1', '10.9.0.9'
 MAX_DETECTION_SECONDS, MAX_LOSS = 5, .01
 # What sampling would report of a sampled packet, and of how many it samples one, for comparison.
 SAMPLE_BYTES, SAMPLING = 128, 64
+# Kinds of packets, by the second byte of their sources.
+PEACE, FLOOD, SCAN = 1, 2, 3
+RATES = {PEACE: NORMAL_RATE, FLOOD: FLOOD_RATE, SCAN: SCAN_RATE}
 
 
 class Traffic:
@@ -25,63 +28,86 @@ class Traffic:
     def __init__(self, lab):
         choice = random.Random(1)
         self.lab = lab
-        self.normal = [udp('10.1.%d.%d' % divmod(i % NORMAL, 256),
-                           '10.9.0.%d' % choice.randrange(SERVERS), 53) for i in range(10_000)]
-        self.flood = [udp('10.2.%d.%d' % divmod(i, 256), VICTIM, 53) for i in range(SPOOFED)]
-        choice.shuffle(self.normal)
-        choice.shuffle(self.flood)
-        self.sent = [0, 0]  # normal, flood
 
-    def run(self, flood, until):
+        def port():
+            return choice.randrange(1024, 65536)
+
+        self.frames = {
+            PEACE: [udp('10.1.%d.%d' % divmod(i % NORMAL, 256),
+                        '10.9.0.%d' % choice.randrange(SERVERS), choice.choice(SERVICES),
+                        from_port=port()) for i in range(10_000)],
+            FLOOD: [udp('10.2.%d.%d' % divmod(i, 256), VICTIM, 53, from_port=port())
+                    for i in range(SPOOFED)],
+            SCAN: [udp(SCANNER, SCANNED, to, from_port=port()) for to in range(1, 20_000)],
+        }
+        for frames in self.frames.values():
+            choice.shuffle(frames)
+        self.sent = dict.fromkeys(RATES, 0)
+
+    def run(self, attack, until):
         """Sends until a condition holds; gives how long it took."""
         start = time.monotonic()
         while not until(time.monotonic() - start):
             began = time.monotonic()
-            self.burst(1, 0, self.normal, NORMAL_RATE)
-            if flood:
-                self.burst(2, 1, self.flood, FLOOD_RATE)
+            self.burst(1, PEACE)
+            if attack:
+                self.burst(2, attack)
             self.lab.hosts[3].receive()
             time.sleep(max(0, began + TICK_SECONDS - time.monotonic()))
         return time.monotonic() - start
 
-    def burst(self, host, kind, frames, rate):
+    def burst(self, host, kind):
         """Sends the packets of one tick."""
-        for _ in range(round(rate * TICK_SECONDS)):
+        frames = self.frames[kind]
+        for _ in range(round(RATES[kind] * TICK_SECONDS)):
             self.lab.hosts[host].socket.send(frames[self.sent[kind] % len(frames)])
             self.sent[kind] += 1
 
     def arrived(self):
-        """Packets of each kind that have arrived, of those sent since this was last asked."""
-        frames = self.lab.arrived()[3]
-        normal = sum(frame[27] == 1 for frame in frames)
-        sent, self.sent = self.sent, [0, 0]
-        return (normal, len(frames) - normal), sent
+        """Packets of each kind that have arrived, and were sent, since this was last asked."""
+        kinds = [frame[27] for frame in self.lab.arrived()[3]]
+        sent, self.sent = self.sent, dict.fromkeys(RATES, 0)
+        return {kind: (kinds.count(kind), sent[kind]) for kind in RATES}
+
+
+def attacked(lab, pool, traffic, kind, word, address):
+    """Attacks until the controller names the attack, and then goes on; gives the seconds until it
+    did, the bytes of its reports, and the packets before and after."""
+    said = pool.submit(lab.wait_for, word)
+    seconds = traffic.run(kind, lambda seconds: said.done() or seconds > PATIENCE_SECONDS)
+    assert seconds < MAX_DETECTION_SECONDS, '%s detected after %.1f s' % (word, seconds)
+    _, named, reported = said.result().split()
+    assert named == address, named
+    before = traffic.arrived()
+    traffic.run(kind, lambda seconds: seconds > AFTER_SECONDS)
+    after = traffic.arrived()
+    assert after[kind][0] == 0 < after[kind][1], '%d packets of %s pass' % (after[kind][0], word)
+    return seconds, int(reported), before, after
 
 
 def check():
-    with Lab(hosts=3, controller='controller.py') as lab, ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor() as pool, Lab(hosts=3, controller='controller.py') as lab:
         traffic = Traffic(lab)
         packet_ins = lab.metric('openflow_messages_total', 'PACKET_IN')
         learned = pool.submit(lab.wait_for, 'LEARNED')
-        traffic.run(False, lambda seconds: learned.done() or seconds > PATIENCE_SECONDS)
-        attack = pool.submit(lab.wait_for, 'ATTACK')
-        detection = traffic.run(True, lambda seconds: attack.done() or seconds > PATIENCE_SECONDS)
-        assert detection < MAX_DETECTION_SECONDS, 'detected after %.1f s' % detection
-        _, victim, reported = attack.result().split()
-        assert victim == VICTIM, victim
-        before, sent_before = traffic.arrived()
-        traffic.run(True, lambda seconds: seconds > AFTER_SECONDS)
-        after, sent_after = traffic.arrived()
+        traffic.run(None, lambda seconds: learned.done() or seconds > PATIENCE_SECONDS)
+        periods = [traffic.arrived()]
+        scan, _, *more = attacked(lab, pool, traffic, SCAN, 'SCAN', SCANNER)
+        periods += more
+        traffic.run(None, lambda seconds: seconds > AFTER_SECONDS)
+        flood, reported, *more = attacked(lab, pool, traffic, FLOOD, 'FLOOD', VICTIM)
+        periods += more
         assert lab.metric('openflow_messages_total', 'PACKET_IN') == packet_ins
-    normal = sent_before[0] + sent_after[0]
-    loss = 1 - (before[0] + after[0]) / normal
-    assert loss < MAX_LOSS, 'loss %.4f' % loss
-    assert after[1] == 0, '%d packets of the flood pass' % after[1]
-    sampled = sum(sent_before) // SAMPLING * SAMPLE_BYTES
-    return ('detected after %.2f s; of %d normal packets %.2f %% lost, of %d of the flood then '
-            'all; reports %d kB, samples of one packet in %d %d kB; 0 packet-ins' % (
-                detection, normal, 100 * loss, sent_after[1], int(reported) // 1000, SAMPLING,
-                sampled // 1000))
+    for arrived, sent in (period[PEACE] for period in periods):
+        assert arrived >= sent * (1 - MAX_LOSS), '%d of %d normal packets arrive' % (arrived, sent)
+    arrived, sent = (sum(period[PEACE][i] for period in periods) for i in range(2))
+    loss = 1 - arrived / sent
+    everything = sum(period[kind][1] for period in periods[:-1] for kind in RATES)
+    return ('a scan is detected after %.2f s, a flood after %.2f s, and then all their packets are '
+            'dropped; of %d normal packets %.2f %% lost; reports of four features %d kB, samples '
+            'of one packet in %d %d kB; 0 packet-ins' % (
+                scan, flood, sent, 100 * loss, reported // 1000, SAMPLING,
+                everything // SAMPLING * SAMPLE_BYTES // 1000))
 
 
 if __name__ == '__main__':

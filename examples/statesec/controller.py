@@ -1,4 +1,4 @@
-"""StateSec: the switch counts, the controller looks at the entropy, the switch drops."""
+"""StateSec: the switch counts four features, the controller looks at their entropy, the switch drops."""
 
 import math
 import time
@@ -8,30 +8,37 @@ from bofuss_machine import (Machine, Switch, flow_mod, goto, install, match, out
 
 SERVERS_AT = 3
 INTERVAL_SECONDS = .5
-SOURCES, DESTINATIONS, FILTER = range(3)
+# The tables that count, and the feature that each counts by. The last table is the filter.
+FEATURES = ['ipv4_src', 'ipv4_dst', 'udp_src', 'udp_dst']
+SOURCES, DESTINATIONS, FROM_PORTS, TO_PORTS, FILTER = range(5)
 KNOWN = 1
-# An attack: the entropy of destinations is lower, and that of sources higher, by this many bits
-# than on average before.
-LOWER_BITS, HIGHER_BITS = 1, .5
+# The attacks: by how many bits the entropy of features must be higher, or lower if negative, than
+# on average before; and the feature whose most frequent value names the culprit or the victim.
+ATTACKS = {
+    'SCAN': ({SOURCES: -.5, TO_PORTS: 1}, SOURCES),
+    'FLOOD': ({SOURCES: .5, DESTINATIONS: -1}, DESTINATIONS),
+}
 # Intervals before anything may be called an attack, and the share of an interval in the average.
 LEARNED, SHARE = 4, .5
 
 
 def messages():
-    """Two tables count packets by address; the third knows the sources of peaceful times."""
+    """Four tables count packets by a feature; the last knows the sources of peaceful times."""
     parts = []
-    for table, field in ((SOURCES, 'ipv4_src'), (DESTINATIONS, 'ipv4_dst')):
+    for table, field in enumerate(FEATURES):
         counting = Machine(lookup=[field], table=table)
-        counting.on(match(eth_type=0x0800), counting.inc_state(), goto(table + 1))
+        counting.on(match(eth_type=0x0800, ip_proto=17), counting.inc_state(), goto(table + 1))
         parts.append(counting)
     known = Machine(lookup=['ipv4_src'], table=FILTER)
     known.on(match(), output(SERVERS_AT))
     return parts + [known]
 
 
-def mitigation(victim):
-    """Sources that nobody knew in peace reach the victim no more."""
-    return flow_mod(match(ipv4_dst=victim, state=0), table=FILTER, priority=20)
+def mitigation(attack, address):
+    """A scanner is cut off; sources that nobody knew in peace reach a flooded victim no more."""
+    if attack == 'SCAN':
+        return flow_mod(match(ipv4_src=address), table=FILTER, priority=30)
+    return flow_mod(match(ipv4_dst=address, state=0), table=FILTER, priority=20)
 
 
 def entropy(counts):
@@ -40,37 +47,52 @@ def entropy(counts):
     return -sum(count / total * math.log2(count / total) for count in counts)
 
 
-def pull(switch, table):
-    """Packets of each address since the last time, and how long the report was."""
-    report = switch.ask(short_states_request(table, and_delete=True))
-    return dict(parse_short_states(report)), len(report)
+def pull(switch):
+    """Packets by each feature since the last time, and how long the reports were."""
+    reports = [switch.ask(short_states_request(table, and_delete=True)) for table in range(FILTER)]
+    return [dict(parse_short_states(report)) for report in reports], sum(map(len, reports))
+
+
+def attack_of(now, usual):
+    """The attack that has changed the entropies as they are now; None in peace."""
+    for attack, (signs, _) in ATTACKS.items():
+        if all((now[feature] - usual[feature]) * (1 if bits > 0 else -1) > abs(bits)
+               for feature, bits in signs.items()):
+            return attack
+    return None
 
 
 def watch(switch):
-    """Until there is an attack: pulls counters, and tells the switch who is known."""
-    usual, intervals, seen = None, 0, set()
-    reported = 0
+    """Pulls counters, tells the switch who is known, and what it shall drop."""
+    usual, intervals, reported = None, 0, 0
+    seen, candidates, stopped = set(), set(), set()
     while True:
         time.sleep(INTERVAL_SECONDS)
-        sources, more = pull(switch, SOURCES)
-        destinations, even_more = pull(switch, DESTINATIONS)
-        reported += more + even_more
-        if not sources or not destinations:
+        counts, more = pull(switch)
+        reported += more
+        if not all(counts):
             continue
-        now = (entropy(sources.values()), entropy(destinations.values()))
+        now = [entropy(count.values()) for count in counts]
         intervals += 1
         if intervals == LEARNED:
             print('LEARNED', flush=True)
-        if intervals > LEARNED and now[0] > usual[0] + HIGHER_BITS and (
-                now[1] < usual[1] - LOWER_BITS):
-            victim = max(destinations, key=destinations.get)
-            install(switch, mitigation(victim))
-            switch.barrier()
-            return victim, reported
-        usual = now if usual is None else tuple(
-            SHARE * new + (1 - SHARE) * old for new, old in zip(now, usual))
-        install(switch, *(set_flow_state(FILTER, source, KNOWN) for source in set(sources) - seen))
-        seen |= set(sources)
+        attack = attack_of(now, usual) if intervals > LEARNED else None
+        if attack:
+            of = counts[ATTACKS[attack][1]]
+            address = max(of, key=of.get)
+            if (attack, address) not in stopped:
+                stopped.add((attack, address))
+                install(switch, mitigation(attack, address))
+                switch.barrier()
+                print(attack, '.'.join(map(str, address)), reported, flush=True)
+            candidates = set()
+            continue
+        usual = now if usual is None else [
+            SHARE * new + (1 - SHARE) * old for new, old in zip(now, usual)]
+        # Sources become known if the next interval is peaceful, too: an attack may begin in one.
+        install(switch, *(set_flow_state(FILTER, source, KNOWN) for source in candidates - seen))
+        seen |= candidates
+        candidates = set(counts[SOURCES])
 
 
 if __name__ == '__main__':
@@ -78,6 +100,4 @@ if __name__ == '__main__':
     install(switch, *messages())
     switch.barrier()
     print('READY', flush=True)
-    victim, reported = watch(switch)
-    print('ATTACK', '.'.join(map(str, victim)), reported, flush=True)
-    switch.wait()
+    watch(switch)
