@@ -6,6 +6,8 @@ ASKERS_AT, KERNEL_AT, COMPARED_AT = 1, 2, 3
 # The host whose kernel has all addresses, too, for comparison.
 KERNEL_MAC = '02:00:00:00:00:02'
 TABLE_OF_ADDRESSES = {'10.64.%d.%d' % divmod(i, 256): KERNEL_MAC for i in range(ADDRESSES)}
+# The addresses that are answered for where each pair of an asker and an address has an entry.
+PAIRED_ADDRESSES = list(TABLE_OF_ADDRESSES)[:100]
 TABLE_OF_ASKERS = {'02:ee:00:00:00:%02x' % i: '10.1.0.%d' % (1 + i) for i in range(ASKERS)}
 
 
