@@ -22,6 +22,8 @@ SENT, START = NANOS * 6 // 10, NANOS * 8 // 10
 MILLIS = 1_000_000
 # What a packet takes besides the delay of a link until all of it is sent, in milliseconds, at most.
 SERIALISATION = 1
+# The milliseconds by which clocks may differ: less than a step of the schedule, a step, and more.
+SKEWS = [1, 10, 40]
 # How much longer one message may take than another, in milliseconds.
 SLOWEST = 60
 
@@ -39,9 +41,13 @@ def delays():
 
 
 class Mover(sim.Controller):
-    """Moves the flow to the new path, at `times` in milliseconds after START, or in a random order."""
+    """Moves the flow to the new path, at `times` in milliseconds after START, or in a random order.
 
-    def __init__(self, seed, times=None):
+    The clocks of switches differ by up to `skew` milliseconds: one that is behind reads a time that
+    much later, as if that later one was named.
+    """
+
+    def __init__(self, seed, times=None, skew=0):
         random_source = random.Random(seed)
         start = START + random_source.randrange(MILLIS)
         self.switches = {}
@@ -51,7 +57,9 @@ class Mover(sim.Controller):
                 sent = START + random_source.randrange(SLOWEST) * MILLIS
                 self.waiting.append((sent, switch, there, None))
             elif switch in times:
-                self.waiting.append((SENT, switch, there, start + times[switch] * MILLIS))
+                behind = random_source.randrange(skew * MILLIS + 1)
+                at = start + times[switch] * MILLIS + behind
+                self.waiting.append((SENT, switch, there, at))
         self.waiting.sort(key=lambda one: one[0])
         self.next_tick = self.waiting[0][0]
 
@@ -72,11 +80,11 @@ class Mover(sim.Controller):
         raise AssertionError('%s refuses: %s' % (switch, error))
 
 
-def move(times=None):
+def move(times=None, skew=0):
     """Packets sent and received in all runs."""
     sums = {'sent': 0, 'received': 0}
     for seed in range(RUNS):
-        statistics = sim.run(NETWORK, controllers={'c0': Mover(seed, times)}).statistics
+        statistics = sim.run(NETWORK, controllers={'c0': Mover(seed, times, skew)}).statistics
         flow, = statistics['traffic']
         sums['sent'] += flow['sent']
         sums['received'] += flow['received']
@@ -86,4 +94,5 @@ def move(times=None):
 if __name__ == '__main__':
     times = schedule(OLD, NEW, delays())
     runs = {'as they come': move(), 'scheduled': move(times)}
+    runs.update(('%d ms' % skew, move(times, skew)) for skew in SKEWS)
     print(json.dumps({'runs': runs, 'times': times}))
