@@ -40,7 +40,7 @@ type Datapath = bofuss_datapath::Datapath<PlainEngine>;
 
 /// Words of scenarios that need an extension, a configuration in text, ports with offloads, or
 /// forms of Open vSwitch's.
-const BEYOND: [&str; 16] = [
+const BEYOND: [&str; 15] = [
     "effect(",
     "effect_",
     "flow_state",
@@ -48,7 +48,6 @@ const BEYOND: [&str; 16] = [
     "arp_path",
     "insp",
     "rev_",
-    "blind_",
     "state_request",
     "queue-mod",
     "set field",
