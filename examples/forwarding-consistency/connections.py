@@ -29,6 +29,7 @@ def prepare(lab, client, services):
 
 def serve(waiting, number):
     """Answers each connection: first which server it is, then all that is sent to it."""
+    waiting.settimeout(None)
     while True:
         peer, _ = waiting.accept()
         peer.sendall(bytes([number]))

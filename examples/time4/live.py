@@ -14,6 +14,8 @@ PORT = 5000
 # time a swap is sent.
 PERIOD, SWAPS, AHEAD_MS = 250e-6, 7, 60
 PAUSE = .15
+# The share of pairs that arrive whole on a machine that does other things, too.
+LEAST_SHARE = .99
 
 
 class Senders:
@@ -53,8 +55,10 @@ def met(lab, command):
     lab.tell('swap %s %s' % command)
     time.sleep(PAUSE)
     ways = senders.end()
-    assert len(ways) == 2 * senders.pairs, 'all packets arrive'
-    pairs = [(ways[SENDERS[0], pair], ways[SENDERS[1], pair]) for pair in range(senders.pairs)]
+    pairs = [tuple(ways.get((sender, pair)) for sender in SENDERS) for pair in range(senders.pairs)]
+    pairs = [pair for pair in pairs if None not in pair]
+    assert len(pairs) >= LEAST_SHARE * senders.pairs, '%d of %d pairs arrive' % (
+        len(pairs), senders.pairs)
     assert pairs[0] == pairs[-1][::-1], 'both flows are swapped'
     return sum(one == other for one, other in pairs)
 
