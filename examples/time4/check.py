@@ -9,6 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lab import main, start  # noqa: E402
 from live import swaps  # noqa: E402
 
+# The most pairs that one clock may leave: what is sent in a millisecond.
+FEW = 3
 # The fewest pairs that clocks add which differ by 10 ms: half of those sent in this time.
 TEN_MS = 10
 CONTROLLER = str(Path(__file__).with_name('controller.py'))
@@ -24,7 +26,7 @@ def check():
     assert lost['at a time'] == 0, 'no packet is lost'
     met = swaps()
     # A swap may be late on a machine that has other things to do, so the best one counts.
-    assert met['0 ms'][0] <= 1, 'with one clock, both change between two packets: %s' % met
+    assert met['0 ms'][0] <= FEW, 'with one clock, both change within a millisecond: %s' % met
     pairs = {name: numbers[len(numbers) // 2] for name, numbers in met.items()}
     assert 1 <= pairs['1 ms'] < pairs['10 ms'], met
     assert pairs['0 ms'] + TEN_MS <= pairs['10 ms'] < pairs['one after the other'], met
