@@ -28,6 +28,7 @@ const INSTALLED: &[&str] = &[
     "share/bofuss/arppath.lua",
     "share/bofuss/bmv2/simple_switch",
     "share/bofuss/bmv2/simple_switch_grpc",
+    "share/bofuss/bofuss_driver.py",
     "share/bofuss/bofuss_machine.py",
     "share/bofuss/bofuss_mininet.py",
     "share/bofuss/bofuss_qflow.py",

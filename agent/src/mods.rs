@@ -63,10 +63,12 @@ pub(crate) fn check_port_mod<I: SwitchIo>(
     if port.desc.hw_addr != port_mod.hw_addr {
         return Err(PortModFailed::BAD_HW_ADDR);
     }
-    refuse_experimenters(&port_mod.experimenters)?;
-    // We have no optical ports.
+    let is_taken = datapath.hooks().take_port_mod(port_mod)?;
+    if !is_taken {
+        refuse_experimenters(&port_mod.experimenters)?;
+    }
     let unknown = (port_mod.mask.0 | port_mod.config.0) & !PortConfig::ALL.0;
-    if unknown != 0 || port_mod.optical.is_some() {
+    if unknown != 0 || port_mod.optical.is_some() && !is_taken {
         return Err(PortModFailed::BAD_CONFIG);
     }
     // All zeros leave it unchanged. Choice: a port without autonegotiation cannot change it.
@@ -99,6 +101,9 @@ pub(crate) fn change_port<I: SwitchIo>(
         datapath
             .port_control(sink.now, sink)
             .advertise(number, port_mod.advertise);
+    }
+    if port_mod.optical.is_some() || !port_mod.experimenters.is_empty() {
+        datapath.hook_calls(sink.now, sink).port_mod(port_mod);
     }
 }
 

@@ -133,7 +133,7 @@ impl Client {
         Ok(Self::new(established, timeout))
     }
 
-    fn new(established: Established, timeout: Duration) -> Self {
+    pub(crate) fn new(established: Established, timeout: Duration) -> Self {
         Self {
             frames: established.frames,
             writer: established.writer,
@@ -165,7 +165,7 @@ impl Client {
     /// Sends a message; gives the transaction id that it got.
     pub async fn send(&mut self, message: &Message) -> Result<u32, ClientError> {
         self.last_xid = self.last_xid.wrapping_add(1);
-        self.send_as(self.last_xid, message).await?;
+        self.answer(self.last_xid, message).await?;
         Ok(self.last_xid)
     }
 
@@ -360,7 +360,8 @@ impl Client {
         }
     }
 
-    async fn send_as(&mut self, xid: u32, message: &Message) -> Result<(), ClientError> {
+    /// Sends a message with the transaction id of another.
+    pub async fn answer(&mut self, xid: u32, message: &Message) -> Result<(), ClientError> {
         let mut bytes = Vec::new();
         self.assembler.codec.encode(xid, message, &mut bytes)?;
         self.write(&bytes).await
@@ -401,17 +402,31 @@ impl Client {
     async fn receive_part(&mut self) -> Result<Option<(u32, Message)>, ClientError> {
         loop {
             let length = self.frames.ready().await?;
-            self.received_bytes += length;
-            match self.assembler.receive(self.frames.take(length)) {
-                Ok(Some((xid, Message::EchoRequest(data)))) => {
-                    self.send_as(xid, &Message::EchoReply(data)).await?;
+            match self.take(length)? {
+                Some((xid, Message::EchoRequest(data))) => {
+                    self.answer(xid, &Message::EchoReply(data)).await?;
                 }
-                Ok(part) => return Ok(part),
-                Err(refused) if refused.cause.error == BadRequest::MULTIPART_BUFFER_OVERFLOW => {
-                    return Err(ClientError::TooLong(MAX_REPLY_BYTES));
-                }
-                Err(refused) => return Err(ClientError::Malformed(refused.cause)),
+                part => return Ok(part),
             }
+        }
+    }
+
+    /// Waits until a message is there, and gives its length, for [`Client::take`]. Nothing is lost
+    /// when the future is dropped.
+    pub async fn ready(&mut self) -> Result<usize, ClientError> {
+        Ok(self.frames.ready().await?)
+    }
+
+    /// Takes a message of so many bytes that is there, also an ECHO_REQUEST; none if it was a part,
+    /// of which more follow.
+    pub fn take(&mut self, length: usize) -> Result<Option<(u32, Message)>, ClientError> {
+        self.received_bytes += length;
+        match self.assembler.receive(self.frames.take(length)) {
+            Ok(part) => Ok(part),
+            Err(refused) if refused.cause.error == BadRequest::MULTIPART_BUFFER_OVERFLOW => {
+                Err(ClientError::TooLong(MAX_REPLY_BYTES))
+            }
+            Err(refused) => Err(ClientError::Malformed(refused.cause)),
         }
     }
 }

@@ -20,14 +20,17 @@ use crate::places::{ListenerPlace, Places};
 use crate::socket::{self, Acceptor, Raw, Route};
 use crate::stream::Stream;
 use crate::{
-    ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, Reason, Settings,
-    Transport,
+    ActiveAddress, Auxiliary, Client, ClientError, ConnId, Endpoint, Event, Origin, PassiveAddress,
+    Reason, Settings, Transport,
 };
 
 /// The wait after a connection ended or a first try failed; doubled with each further failure.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// The time after which a connection counts as stable: then waits start again at [`FIRST_BACKOFF`].
 pub const STABLE_AFTER: Duration = Duration::from_secs(1);
+
+/// The most bytes on their way in each direction of a connection within the process.
+const WITHIN_BYTES: usize = 1 << 16;
 
 /// Makes connections; all their events go into one queue.
 ///
@@ -149,6 +152,30 @@ impl Hub {
             socket,
             task: tokio::spawn(accepting).abort_handle(),
         }
+    }
+
+    /// A connection within this process, as if its other end had connected to a listener; it speaks
+    /// the first of `preferred` that is spoken here.
+    ///
+    /// Errors: those of [`Client::connect`].
+    pub async fn connect_within(
+        &self,
+        origin: Origin,
+        preferred: &[Version],
+        timeout: Duration,
+    ) -> Result<Client, ClientError> {
+        let settings = self.shared.settings();
+        let mut spoken = preferred.iter().copied();
+        let version = spoken.find(|version| settings.versions.contains(version));
+        let version = version.unwrap_or(settings.versions[0]);
+        let (ours, other) = tokio::io::duplex(WITHIN_BYTES);
+        tokio::spawn(
+            self.clone()
+                .serve(origin, Raw::Plain(Box::new(other)), None),
+        );
+        let stream = Box::new(ours);
+        let established = Established::new(stream, &[version], &settings.catalogue, false).await?;
+        Ok(Client::new(established, timeout))
     }
 
     /// Connects, runs the connection, and starts again.

@@ -33,7 +33,6 @@ impl Duplex for TcpStream {
 
 impl Duplex for UnixStream {}
 
-#[cfg(test)]
 impl Duplex for tokio::io::DuplexStream {}
 
 /// A stream of any kind.

@@ -9,7 +9,7 @@ use bofuss_oflib::message::ControllerRole;
 use bofuss_oflib::{Action, Catalogue, ExtValue, PortNo, Version};
 use bofuss_packet::Packet;
 
-use crate::{Guarantees, HeldPacket, Microflow, Port, Standing, Table, Time};
+use crate::{Guarantees, HeldPacket, Microflow, Port, PortProperties, Standing, Table, Time};
 
 /// Who sent a message.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,7 @@ pub(crate) struct ControlOutcome {
     pub(crate) notifications: Vec<ExtValue>,
     pub(crate) packets: Vec<(Packet, Vec<Action>)>,
     pub(crate) resumed: Vec<HeldPacket>,
+    pub(crate) properties: Vec<(PortNo, PortProperties)>,
 }
 
 /// The switch as a hook sees it outside of a packet's way, and what it can do there. What it asks
@@ -125,6 +126,11 @@ impl ControlContext<'_> {
     /// tables.
     pub fn emit(&mut self, packet: Packet, actions: Vec<Action>) {
         self.outcome.packets.push((packet, actions));
+    }
+
+    /// Has a port say this to controllers from now on, in place of what was said for it before.
+    pub fn set_properties(&mut self, port: PortNo, properties: PortProperties) {
+        self.outcome.properties.push((port, properties));
     }
 
     /// Has a packet go on its way that was held.

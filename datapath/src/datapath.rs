@@ -75,6 +75,7 @@ impl<E: FrameEngine> Datapath<E> {
                 n_buckets: 0,
                 meters: BTreeMap::new(),
                 ports: BTreeMap::new(),
+                port_changes: 0,
                 bridge: Bridge::default(),
                 fragments: ConfigFlags(0),
                 #[cfg(feature = "replicas")]
@@ -133,8 +134,7 @@ impl<E: FrameEngine> Datapath<E> {
         now: Time,
         sink: &'a mut S,
     ) -> PortControl<'a, S, E> {
-        let (context, changes) = self.split(now, sink);
-        PortControl::new(context, changes)
+        PortControl::new(self.context(now, sink))
     }
 
     /// Returns the part that calls extensions for messages, with effects that go to `sink`.

@@ -4,7 +4,7 @@
 use alloc::{string::String, vec::Vec};
 
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::message::{FlowMod, FlowRemoved};
+use bofuss_oflib::message::{FlowMod, FlowRemoved, PortMod};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, Message, PortNo};
 
@@ -226,6 +226,15 @@ pub trait Hook {
     /// Called after a port was added, changed or removed; `up` is false if it was removed or its
     /// link is down.
     fn on_port_change(&mut self, cx: &mut ControlContext<'_>, port: PortNo, up: bool) {}
+
+    /// Returns true if it does what a port-mod sets beyond OpenFlow's bits: an optical port, and
+    /// properties of experimenters. Errors: an OpenFlow error, if its extension knows the port.
+    fn takes_port_mod(&self, port_mod: &PortMod) -> Result<bool, ErrorCode> {
+        Ok(false)
+    }
+
+    /// Called after a port-mod was executed that a hook [takes](Hook::takes_port_mod).
+    fn on_port_mod(&mut self, cx: &mut ControlContext<'_>, port_mod: &PortMod) {}
 
     /// Its states of flows, if it has such and all that it does to packets depends on the packet,
     /// its flow's state and what controllers have sent: then several replicas of a switch can

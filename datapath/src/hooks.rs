@@ -4,6 +4,7 @@
 use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
 use bofuss_oflib::ext::ExtRow;
+use bofuss_oflib::message::PortMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, Message};
 
@@ -215,6 +216,14 @@ impl Hooks {
     ) -> Option<(&'static str, Option<u64>)> {
         let hook = self.all.get(hook)?;
         Some((hook.name(), hook.metrics(now, from, list)))
+    }
+
+    /// Returns true if an extension does what a port-mod sets beyond OpenFlow's bits.
+    ///
+    /// Errors: an OpenFlow error.
+    pub fn take_port_mod(&self, port_mod: &PortMod) -> Result<bool, ErrorCode> {
+        let mut taken = self.all.iter().map(|hook| hook.takes_port_mod(port_mod));
+        taken.try_fold(false, |any, takes| Ok(any | takes?))
     }
 
     /// Checks that an extension allows an action or instruction in an entry of this table.

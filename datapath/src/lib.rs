@@ -98,7 +98,7 @@ pub use pipeline::{
     queueing::MAX_WAITING_BYTES,
     work::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN, WORK_PER_FRAME, WORK_PER_TURN},
 };
-pub use port::Port;
+pub use port::{Port, PortProperties};
 pub use qos::{
     EgressDrop, Entitlement, Guarantees, MAX_MICROFLOWS, Microflow, PRIORITIES, PacketOwner, Qos,
     Standing,

@@ -1,11 +1,30 @@
 //! A port as the datapath sees it: description, counters, what it can send.
 
+use alloc::vec::Vec;
+
 use bofuss_frame::OffloadCapabilities;
 use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::multipart::PortStats;
-use bofuss_oflib::message::port::{PortConfig, PortState};
+use bofuss_oflib::message::multipart::port::OpticalStats;
+use bofuss_oflib::message::port::{OpticalPort, PortConfig, PortState};
+use bofuss_oflib::message::property::ExperimenterProperty;
 
 use crate::{DropReason, Time};
+
+/// What an extension knows of a port that its interface does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortProperties {
+    /// The features of an optical port.
+    pub optical: Option<OpticalPort>,
+    /// Properties of experimenters in the description.
+    pub experimenters: Vec<ExperimenterProperty>,
+    /// The state of an optical port.
+    pub optical_stats: Option<OpticalStats>,
+    /// Properties of experimenters in the statistics.
+    pub experimenter_stats: Vec<ExperimenterProperty>,
+    /// True if the link is down, whatever the interface says.
+    pub link_down: bool,
+}
 
 /// One port.
 #[derive(Clone, Debug)]
@@ -22,6 +41,10 @@ pub struct Port {
     /// packet is preceded by [`bofuss_packet::packet_type::FRONT_BYTES`] bytes that the port does
     /// not see.
     pub without_ethernet: bool,
+    /// The state that the interface says.
+    pub(crate) interface_state: PortState,
+    /// What an extension says.
+    pub(crate) properties: PortProperties,
 }
 
 impl Port {
@@ -49,6 +72,21 @@ impl Port {
         } else {
             None
         }
+    }
+
+    /// Sets in description and statistics what an extension says.
+    pub(crate) fn apply_properties(&mut self) {
+        let properties = &self.properties;
+        self.desc.optical = properties.optical;
+        self.desc
+            .experimenters
+            .clone_from(&properties.experimenters);
+        self.stats.optical = properties.optical_stats;
+        let stats = &properties.experimenter_stats;
+        self.stats.experimenters.clone_from(stats);
+        let link = u32::from(properties.link_down) * PortState::LINK_DOWN.0;
+        self.desc.state = PortState(self.interface_state.0 | link);
+        self.refresh_live();
     }
 
     /// Sets LIVE in the description according to link and configuration.

@@ -70,4 +70,5 @@ extensions! {
     nicira;
     rev;
     blind;
+    drivers;
 }

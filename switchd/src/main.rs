@@ -14,6 +14,7 @@ mod control;
 mod ctl;
 mod dataplane;
 mod demo;
+mod drivers;
 mod edits;
 mod error;
 mod export;

@@ -33,8 +33,8 @@ pub(crate) struct StagedGroups<E: FrameEngine> {
     /// The next id to copy; above all ids if the copy is complete.
     next_group: GroupId,
     next_meter: MeterId,
-    /// True if a port was added, removed or changed since it began.
-    pub(crate) ports_changed: bool,
+    /// [`Pipeline::port_changes`] when it began.
+    port_changes: u64,
     /// The groups that the bundle adds, modifies and deletes. One that is deleted and added again
     /// begins with new counters.
     changed_groups: BTreeSet<GroupId>,
@@ -58,7 +58,7 @@ impl<E: FrameEngine> StagedGroups<E> {
             meters: BTreeMap::new(),
             next_group: GroupId(0),
             next_meter: MeterId(0),
-            ports_changed: false,
+            port_changes: pipeline.port_changes,
             changed_groups: BTreeSet::new(),
             renewed_groups: BTreeSet::new(),
             deleted_groups: BTreeSet::new(),
@@ -144,7 +144,7 @@ impl<E: FrameEngine> StagedGroups<E> {
     pub(crate) fn commit(&mut self, pipeline: &mut Pipeline<E>) {
         self.swap(pipeline);
         let mut open = Vec::new();
-        if self.ports_changed {
+        if self.port_changes != pipeline.port_changes {
             open.extend(pipeline.groups.keys());
         }
         for id in &self.changed_groups {

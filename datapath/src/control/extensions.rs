@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::message::FlowMod;
+use bofuss_oflib::message::{FlowMod, PortMod};
 use bofuss_oflib::{ErrorCode, ExtValue, Instruction, PortNo};
 
 use crate::control_context::{ControlContext, ControlOutcome};
@@ -13,7 +13,7 @@ use crate::{Asker, Hook, HookAnswer, Microflow, ReplyPart, Sink};
 
 /// The part that calls extensions when no packet causes it. Their requests are carried out at once.
 pub struct HookCalls<'a, S: Sink, E: FrameEngine> {
-    cx: Context<'a, S, E>,
+    pub(super) cx: Context<'a, S, E>,
 }
 
 impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
@@ -91,6 +91,11 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
         answers
     }
 
+    /// Informs hooks of a port-mod that one of them takes.
+    pub fn port_mod(&mut self, port_mod: &PortMod) {
+        self.notify(|hook, cx| hook.on_port_mod(cx, port_mod));
+    }
+
     /// Calls the hooks whose timers are due.
     pub(crate) fn tick(&mut self) {
         self.notify(|hook, cx| {
@@ -150,6 +155,9 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
         }
         for held in outcome.resumed {
             held.resume(&mut self.cx);
+        }
+        for (port, properties) in outcome.properties {
+            self.set_properties(port, properties);
         }
         Ok((done, outcome.answer))
     }

@@ -396,6 +396,7 @@ impl<E: FrameEngine> Pipeline<E> {
 
     /// Determines anew which groups are live, after a port was added, removed or changed.
     pub(crate) fn port_liveness_changed(&mut self, port: PortNo) {
+        self.port_changes += 1;
         let mut watchers = Vec::new();
         for (id, group) in &self.groups {
             if group

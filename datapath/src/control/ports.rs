@@ -8,21 +8,19 @@ use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::{PortDesc, PortStatusReason};
 
-use crate::control::changes::Changes;
 use crate::control::extensions::HookCalls;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
-use crate::{DropReason, Port, Sink};
+use crate::{DropReason, Port, PortProperties, Sink};
 
 /// The part that changes ports and their queues.
 pub struct PortControl<'a, S: Sink, E: FrameEngine> {
     pub(super) cx: Context<'a, S, E>,
-    changes: &'a mut Changes<E>,
 }
 
 impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
-    pub(crate) fn new(cx: Context<'a, S, E>, changes: &'a mut Changes<E>) -> Self {
-        Self { cx, changes }
+    pub(crate) fn new(cx: Context<'a, S, E>) -> Self {
+        Self { cx }
     }
 
     /// Adds a port or changes its description, and informs the controllers if they can see the
@@ -43,30 +41,22 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
             stats: PortStats::default(),
             since: self.cx.now,
             without_ethernet: false,
+            interface_state: desc.state,
+            properties: PortProperties::default(),
         };
         let port = self.cx.pipeline.ports.entry(number).or_insert(fresh);
         let config = port.desc.config;
+        port.interface_state = desc.state;
         port.desc = PortDesc { config, ..desc };
         port.capabilities = capabilities;
         port.without_ethernet = port.desc.is_without_ethernet();
         port.stats.port_no = number;
-        port.refresh_live();
+        port.apply_properties();
         let after = port.desc.clone();
         if let Some(egress) = self.cx.egress.ports.get_mut(&number) {
             egress.discipline.set_rate(self.cx.now, after.curr_speed);
         }
-        self.liveness_changed(number);
-        match before {
-            None => self.cx.sink.port_status(PortStatusReason::ADD, &after),
-            Some(before) if before != after => {
-                self.cx.sink.port_status(PortStatusReason::MODIFY, &after)
-            }
-            Some(_) => return,
-        }
-        let up = !after.state.has(PortState::LINK_DOWN);
-        HookCalls::new(self.cx.reborrow()).notify(|hook, cx| {
-            hook.on_port_change(cx, number, up);
-        });
+        HookCalls::new(self.cx.reborrow()).described(before, &after);
     }
 
     /// Removes a port and forgets what NORMAL learned there.
@@ -76,7 +66,7 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
             self.cx
                 .sender()
                 .clear_queues(number, DropReason::NoSuchPort);
-            self.liveness_changed(number);
+            self.cx.pipeline.port_liveness_changed(number);
             self.cx
                 .sink
                 .port_status(PortStatusReason::DELETE, &port.desc);
@@ -97,7 +87,7 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
         port.refresh_live();
         let desc = port.desc.clone();
         if before != desc.config {
-            self.liveness_changed(number);
+            self.cx.pipeline.port_liveness_changed(number);
             if before.has(PortConfig::PORT_DOWN) != desc.config.has(PortConfig::PORT_DOWN) {
                 self.cx
                     .sink
@@ -145,12 +135,31 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
     pub fn forget_addresses(&mut self) {
         self.cx.pipeline.bridge.forget_all();
     }
+}
 
-    /// Determines anew which groups are live, after a port was added, removed or changed.
-    fn liveness_changed(&mut self, port: PortNo) {
-        self.cx.pipeline.port_liveness_changed(port);
-        if let Some(groups) = self.changes.staged_groups() {
-            groups.ports_changed = true;
+impl<S: Sink, E: FrameEngine> HookCalls<'_, S, E> {
+    /// Has a port say what an extension knows of it. Unknown numbers change nothing.
+    pub(super) fn set_properties(&mut self, number: PortNo, properties: PortProperties) {
+        if let Some(port) = self.cx.pipeline.ports.get_mut(&number) {
+            let before = port.desc.clone();
+            port.properties = properties;
+            port.apply_properties();
+            let after = port.desc.clone();
+            self.described(Some(before), &after);
         }
+    }
+
+    /// Informs controllers and hooks if a port's description is new, or another than before.
+    fn described(&mut self, before: Option<PortDesc>, after: &PortDesc) {
+        let number = after.port_no;
+        self.cx.pipeline.port_liveness_changed(number);
+        let reason = match before {
+            None => PortStatusReason::ADD,
+            Some(before) if before == *after => return,
+            Some(_) => PortStatusReason::MODIFY,
+        };
+        self.cx.sink.port_status(reason, after);
+        let up = !after.state.has(PortState::LINK_DOWN);
+        self.notify(|hook, cx| hook.on_port_change(cx, number, up));
     }
 }

@@ -92,7 +92,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
                 selector.state = seed;
             }
         }
-        PortControl::new(self.cx.reborrow(), self.changes).change_disciplines();
+        PortControl::new(self.cx.reborrow()).change_disciplines();
     }
 
     /// Makes all tables use the classifier of `engine`, if that is another engine than before. The

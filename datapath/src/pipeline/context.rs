@@ -62,8 +62,9 @@ pub struct Pipeline<E: EngineNotes> {
     pub(crate) n_buckets: usize,
     /// The meters.
     pub meters: BTreeMap<MeterId, Meter>,
-    /// The ports.
+    /// The ports, and how often one was added, removed or changed.
     pub ports: BTreeMap<PortNo, Port>,
+    pub(crate) port_changes: u64,
     /// What NORMAL has learned.
     pub bridge: Bridge,
     /// The treatment of IP fragments.

@@ -60,7 +60,7 @@ fn the_scopes_of_a_table_in_which_a_flow_has_a_state_are_kept_and_the_log_says_h
     enable(&mut bench, Dialect::Beba, 0, LONG);
     bench.flow("priority=9,state=3,actions=output:2");
     bench.flow("priority=1,actions=set_state(table=0,state=3)");
-    assert_eq!(bench.send(1, &udp(1, 2, 80)), []);
+    assert_eq!(bench.send(1, &udp(1, 2, 80)), [0u32; 0]);
     bench.state_mod(0, &[0, 1]);
     assert_eq!(bench.error(), None);
     for (dialect, fields) in [(Dialect::Beba, SHORT), (Dialect::OpenState, LONG)] {

@@ -166,14 +166,14 @@ fn bidirectional_flows_update_the_other_direction_by_bit() {
     bench.flow("priority=9,state=1,actions=output:2");
     bench.flow("priority=1,in_port=1,actions=set_state(state=1,bit=1)");
     // Without the bit-update scope, nothing is done.
-    assert_eq!(bench.send(1, &udp(1, 2, 80)), []);
+    assert_eq!(bench.send(1, &udp(1, 2, 80)), [0u32; 0]);
     assert_eq!(
         bench.multipart(3, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 4, 0, 0, 0, 0])[0].len(),
         8
     );
     bench.state_mod(2, &extractor(Dialect::Beba, 0, 1, &[ETH_DST, ETH_SRC]));
     assert_eq!(bench.error(), None);
-    assert_eq!(bench.send(1, &udp(1, 2, 80)), []);
+    assert_eq!(bench.send(1, &udp(1, 2, 80)), [0u32; 0]);
     assert_eq!(bench.send(3, &udp(2, 1, 80)), [2]);
 }
 

@@ -269,7 +269,7 @@ fn a_state_for_a_stateless_table_changes_nothing() {
     // 1
     let mut bench = fresh();
     bench.flow("actions=set_state(table=10,state=3)");
-    assert_eq!(bench.send(1, &udp(1, 2, 80)), []);
+    assert_eq!(bench.send(1, &udp(1, 2, 80)), [0u32; 0]);
     assert_eq!(bench.io.messages, []);
 }
 
@@ -280,23 +280,23 @@ fn the_global_state_is_matched_everywhere_and_set_by_packets() {
         // 10, 11
         bench.flow("priority=5,global_state=1492,actions=output:2");
         bench.flow("priority=4,global_state=4/0xc,actions=output:3");
-        assert_eq!(bench.send(1, &udp(1, 2, 80)), []);
+        assert_eq!(bench.send(1, &udp(1, 2, 80)), [0u32; 0]);
         bench.state_mod(5, &[0, 0, 5, 0xd4, 0xff, 0xff, 0xff, 0xff]);
         assert_eq!(bench.send(1, &udp(1, 2, 80)), [2]);
         bench.state_mod(5, &[0xaa, 0, 0, 0, 0xff, 0, 0, 0]);
         assert_eq!(bench.send(1, &udp(1, 2, 80)), [3]);
         bench.state_mod(6, &[]);
-        assert_eq!(bench.send(1, &udp(1, 2, 80)), []);
+        assert_eq!(bench.send(1, &udp(1, 2, 80)), [0u32; 0]);
         // 12, 13: the first packet sets it and is lost, the next passes.
         let mut bench = Bench::new(engine);
         bench.flow("priority=5,global_state=1492,actions=output:2");
         bench.flow("priority=4,global_state=5/0xf,actions=output:3");
         bench.flow("priority=1,udp,udp_dst=80,actions=set_global_state(global_state=1492)");
         bench.flow("priority=1,udp,udp_dst=81,actions=set_global_state(global_state=5/0xf)");
-        assert_eq!(bench.send(1, &udp(1, 2, 80)), []);
+        assert_eq!(bench.send(1, &udp(1, 2, 80)), [0u32; 0]);
         assert_eq!(bench.send(1, &udp(1, 2, 80)), [2]);
         bench.state_mod(6, &[]);
-        assert_eq!(bench.send(1, &udp(1, 2, 81)), []);
+        assert_eq!(bench.send(1, &udp(1, 2, 81)), [0u32; 0]);
         assert_eq!(bench.send(1, &udp(1, 2, 80)), [3]);
     }
 }

@@ -143,7 +143,11 @@ fn each_table_has_the_context_of_its_own_lookup() {
         for _ in 0..2 {
             assert_eq!(bench.send(1, &udp(1, 2, 80)), [3], "{name}");
             assert_eq!(senders(&bench), [([192, 0, 2, 1], 9)], "{name}");
-            assert_eq!(bench.send(1, &udp(2, 2, 80)), [], "{name}: not that port");
+            assert_eq!(
+                bench.send(1, &udp(2, 2, 80)),
+                [0u32; 0],
+                "{name}: not that port"
+            );
         }
     }
 }

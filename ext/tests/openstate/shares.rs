@@ -196,7 +196,7 @@ fn a_flood_of_stations_on_one_port_leaves_half_of_flow_state_to_other_ports() {
     bench.flow("priority=1,in_port=2,actions=set_flow_state(state=8)");
     bench.flow("priority=5,flow_state=8,actions=output:3");
     for host in 0..1000 {
-        assert_eq!(bench.send(2, &frame(1, host)), []);
+        assert_eq!(bench.send(2, &frame(1, host)), [0u32; 0]);
     }
     let share = (flow_state::MAX_STATES - 1000) / 2;
     for host in 0..FRAMES as u32 {

@@ -14,7 +14,7 @@ use tracing::info;
 use crate::config::{Config, DEFAULT_NAME};
 use crate::error::{Error, Result, context};
 use crate::snoop::{self, SnoopClients};
-use crate::{control, rundir};
+use crate::{control, drivers, rundir};
 
 /// The time that a starting switch waits for another one that is ending to release its name,
 /// interfaces and addresses. That usually takes 70 ms.
@@ -28,9 +28,10 @@ const MAX_NAMES: u32 = 1000;
 pub(super) struct RunSockets {
     /// The path of `openflow`.
     pub(super) socket: PathBuf,
-    // Dropped before `openflow`: a switch that finds no OpenFlow socket replaces all three.
+    // Dropped before `openflow`: a switch that finds no OpenFlow socket replaces all four.
     _control: control::Socket,
     _snoop: control::Socket,
+    _drivers: control::Socket,
     /// The listener for tools that speak OpenFlow.
     pub(super) openflow: Listener,
 }
@@ -160,14 +161,16 @@ async fn try_open(
         return Ok(None);
     }
     rundir::set_access(&socket, config.socket_group)?;
-    // The owner of the OpenFlow socket may replace the other two.
+    // The owner of the OpenFlow socket may replace the others.
     let control = control::listen(
         &socket.with_extension("ctl"),
         &config.name,
         requests.clone(),
     );
     let snoop = snoop::listen(&socket.with_extension("snoop"), snoop_clients.clone());
+    let drivers = drivers::listen(&socket.with_extension("driver"), hub.clone());
     Ok(Some(RunSockets {
+        _drivers: drivers.map_err(context("driver socket"))?,
         _snoop: snoop.map_err(context("snoop socket"))?,
         _control: control.map_err(context("control socket"))?,
         openflow,
