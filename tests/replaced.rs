@@ -28,12 +28,12 @@ struct Successor {
 }
 
 impl Successor {
-    /// Starts it with the arguments of the running process, without `left_out`, and further ones.
-    fn start(running: &Process, folder: &Folder, left_out: &str, more: &[&str]) -> Self {
+    /// Starts it with the arguments of the running process, and further ones.
+    fn start(running: &Process, folder: &Folder, more: &[&str]) -> Self {
         let line = fs::read(format!("/proc/{}/cmdline", running.0.id())).unwrap();
         let line = String::from_utf8(line).unwrap();
         let words = line.split_terminator('\0').skip(1);
-        let words = words.filter(|word| *word != left_out && *word != "--replace");
+        let words = words.filter(|word| *word != "--replace");
         let log = folder.file(&format!("log-{}", running.0.id()));
         let mut command = Command::new(program("bofuss"));
         command.args(words).arg("--replace").args(more);
@@ -60,7 +60,7 @@ impl Successor {
 
 /// Replaces the switch of a laboratory, and waits until the new one runs.
 fn replace(lab: &mut Lab, folder: &Folder) {
-    let successor = Successor::start(&lab.switch, folder, "", &[]);
+    let successor = Successor::start(&lab.switch, folder, &[]);
     successor.runs();
     let mut old = std::mem::replace(&mut lab.switch, successor.process);
     until("the old one ends", || old.0.try_wait().unwrap().is_some());
@@ -253,7 +253,7 @@ fn a_switch_goes_on_if_its_successor_cannot_start() {
         assert!(lab.pings(1, 2), "{what}");
     };
     // One that cannot open a port, and one that is killed while it starts.
-    let mut broken = Successor::start(&lab.switch, &folder, "", &["--port", "nowhere"]);
+    let mut broken = Successor::start(&lab.switch, &folder, &["--port", "nowhere"]);
     until("it ends", || broken.process.0.try_wait().unwrap().is_some());
     assert!(
         broken.log().contains("no interface named 'nowhere'"),
@@ -264,13 +264,18 @@ fn a_switch_goes_on_if_its_successor_cannot_start() {
         lab.log().contains("it goes on, as the process")
     });
     goes_on("a port is missing");
+    let mut ended = Successor::start(&lab.switch, &folder, &[]);
+    std::thread::sleep(Duration::from_millis(30));
+    assert_eq!(ended.process.terminate(), Some(0), "{}", ended.log());
+    assert!(!ended.log().contains("taken over"), "{}", ended.log());
+    goes_on("it was ended before it began");
     for word in ["--record", "--workers"] {
         let value = if word == "--record" {
             folder.file("record")
         } else {
             "2".into()
         };
-        let mut refused = Successor::start(&lab.switch, &folder, "", &[word, &value]);
+        let mut refused = Successor::start(&lab.switch, &folder, &[word, &value]);
         until("it ends", || {
             refused.process.0.try_wait().unwrap().is_some()
         });
@@ -370,7 +375,18 @@ fn both_switches_of_a_locked_process_are_replaced() {
         let mut dpctl = Command::new(program("dpctl"));
         ok(dpctl.args([name, "add-flow", "table=3,cookie=0x77,actions=drop"]));
     }
-    let successor = Successor::start(&first, &folder, "", &[]);
+    // None is replaced before all can be.
+    let right = fs::read_to_string(&file).unwrap();
+    fs::write(&file, right.replace("tap:rpb0", "nowhere")).unwrap();
+    let mut broken = Successor::start(&first, &folder, &[]);
+    until("it ends", || broken.process.0.try_wait().unwrap().is_some());
+    fs::write(&file, right).unwrap();
+    assert!(
+        broken.log().contains(&format!("switch {b}: port nowhere")),
+        "{}",
+        broken.log()
+    );
+    let successor = Successor::start(&first, &folder, &[]);
     until("the old process ends", || {
         first.0.try_wait().unwrap().is_some()
     });

@@ -6,6 +6,7 @@
 
 mod claim;
 mod group;
+mod options;
 mod queue;
 mod sockets;
 
@@ -19,6 +20,8 @@ use rustix::io::ioctl_fionread;
 
 use claim::Claim;
 
+pub use options::AfPacketOptions;
+
 use crate::{
     BATCH_BYTES, Counters, DriverDropReason, Link, OffloadCapabilities, OpenError, PortDriver,
     PortError,
@@ -28,11 +31,8 @@ use crate::{
     sys, vnet,
 };
 
-/// Slots of a receive ring, which take 2 KiB each: at first, by how much it grows when frames are
-/// lost for want of them, and how many it has at most unless an option says otherwise.
-const FIRST_RING_SLOTS: usize = 256;
+/// By how much a receive ring grows when frames are lost for want of slots.
 const RING_GROWTH: usize = 16;
-const MAX_RING_SLOTS: usize = 8192;
 /// Places that a quiet port offers to the kernel; a busy one doubles them up to a batch.
 const MIN_PLACES: usize = 4;
 /// Times that a socket is replaced at most: two larger rings, and none.
@@ -41,42 +41,6 @@ const REPLACEMENTS: usize = 3;
 const LAST_FRAMES: Duration = Duration::from_micros(100);
 /// Since Linux 6.2 the offload header can say UDP segmentation.
 const UDP_GSO_SINCE: (u32, u32) = (6, 2);
-
-/// The options with which an interface is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AfPacketOptions {
-    /// Take an interface although it carries an IP address or the default route.
-    pub take_over: bool,
-    /// Pad frames to [`crate::MIN_FRAME_BYTES`] on transmit.
-    pub pad_runts: bool,
-    /// Hand frames to the driver past the interface's queueing discipline.
-    pub qdisc_bypass: bool,
-    /// Keep the host's stack from answering or forwarding what arrives, if the interface has no
-    /// address.
-    pub keep_host_out: bool,
-    /// Slots that the receive ring grows to, 2 KiB each; without any, frames are received by system
-    /// calls.
-    pub ring_slots: usize,
-    /// Open at once the sockets that larger rings will need: the process gives up its rights.
-    pub keeps_spares: bool,
-    /// Receive nothing before [`PortDriver::begin_reception`], and claim nothing before
-    /// [`PortDriver::take_over`]: another switch still has the interface.
-    pub waits: bool,
-}
-
-impl Default for AfPacketOptions {
-    fn default() -> Self {
-        Self {
-            take_over: false,
-            pad_runts: true,
-            qdisc_bypass: false,
-            keep_host_out: true,
-            ring_slots: MAX_RING_SLOTS,
-            keeps_spares: false,
-            waits: false,
-        }
-    }
-}
 
 /// A port on an Ethernet interface of this network namespace: veth, physical, or any other.
 pub struct AfPacket {
@@ -107,8 +71,7 @@ pub struct AfPacket {
     udp_gso: bool,
     /// How it was opened.
     options: AfPacketOptions,
-    /// The claim on its interface, unless another switch still has that.
-    claim: Option<Arc<Claim>>,
+    claim: Arc<Claim>,
     /// True if it shares the interface's frames: no other socket may take its place.
     is_member: bool,
 }
@@ -119,20 +82,11 @@ impl AfPacket {
     /// Errors: each unsuitable interface has its own [`OpenError`].
     pub fn open(name: &str, options: AfPacketOptions) -> Result<Self, OpenError> {
         let link = Link::by_name(name)?;
-        let claim = if options.waits {
-            link.check_suitable(options.take_over)?;
-            None
-        } else {
-            Some(Arc::new(Claim::new(
-                &link,
-                options.take_over,
-                options.keep_host_out,
-            )?))
-        };
+        let claim = Arc::new(Claim::new(&link, options)?);
         let socket_options = SocketOptions {
             index: link.index,
             qdisc_bypass: options.qdisc_bypass,
-            ring_slots: options.ring_slots.min(FIRST_RING_SLOTS),
+            ring_slots: options.first_slots(),
         };
         let spares = if options.keeps_spares {
             REPLACEMENTS
@@ -153,7 +107,7 @@ impl AfPacket {
     /// A port that has this socket, and no other.
     fn with_socket(
         link: Link,
-        claim: Option<Arc<Claim>>,
+        claim: Arc<Claim>,
         socket: PacketSocket,
         options: AfPacketOptions,
     ) -> Self {
@@ -196,8 +150,7 @@ impl AfPacket {
     /// Returns true if the host's own stack is kept out entirely (see
     /// [`AfPacketOptions::keep_host_out`]).
     pub fn host_is_kept_out(&self) -> bool {
-        let claim = self.claim.as_ref();
-        claim.is_some_and(|claim| claim.settings.is_complete())
+        self.claim.settings.is_complete()
     }
 
     /// The socket that receives.
@@ -385,12 +338,12 @@ impl PortDriver for AfPacket {
     }
 
     fn set_filter(&mut self, program: &Arc<OwnedFd>) -> io::Result<()> {
-        if self.claim.is_some() {
-            if !self.host_is_kept_out() {
-                return Err(io::Error::other(
-                    "the host's stack receives its frames, too",
-                ));
-            }
+        if !self.host_is_kept_out() {
+            return Err(io::Error::other(
+                "the host's stack receives its frames, too",
+            ));
+        }
+        if !self.claim.is_waiting() {
             self.receiving().set_filter(program)?;
         }
         self.filter = Some(Arc::clone(program));

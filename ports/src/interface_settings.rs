@@ -15,7 +15,6 @@ use std::fs::File;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
 
 use rustix::fs::OFlags;
@@ -93,7 +92,7 @@ pub(crate) struct InterfaceSettings {
     kept: Option<File>,
     complete: bool,
     /// True if they stay as they are, for a successor.
-    are_left: AtomicBool,
+    are_left: bool,
 }
 
 impl InterfaceSettings {
@@ -106,7 +105,7 @@ impl InterfaceSettings {
             old: Default::default(),
             kept: None,
             complete: keep_host_out,
-            are_left: AtomicBool::new(false),
+            are_left: false,
         };
         for (setting, old) in SETTINGS.iter().zip(&mut this.old) {
             let now = match setting.read(&link.name) {
@@ -144,10 +143,37 @@ impl InterfaceSettings {
         self.complete
     }
 
+    /// The settings of an interface that another switch has changed, as they are; they are put back
+    /// only after [`Self::take_over`]. `keep_host_out` as of [`Self::of`].
+    pub(crate) fn left(link: &Link, keep_host_out: bool) -> Self {
+        let left = left_by_another(link);
+        let holds = |setting: &Setting| match setting.read(&link.name) {
+            Ok(now) => now == setting.value,
+            Err(error) => error.kind() == io::ErrorKind::NotFound && setting.family == Some("ipv6"),
+        };
+        let mut sysctls = SETTINGS.iter().filter(|setting| setting.family.is_some());
+        Self {
+            link: link.clone(),
+            old: SETTINGS.map(|setting| left.get(setting.key).cloned()),
+            kept: None,
+            complete: keep_host_out && sysctls.all(holds),
+            are_left: true,
+        }
+    }
+
+    /// Puts the settings back in the end, as the switch that had changed them has left them.
+    pub(crate) fn take_over(&mut self) {
+        self.are_left = false;
+        // If there is none, nothing was changed.
+        let kept = file(&self.link).and_then(|file| File::open(file).ok());
+        self.kept = kept.filter(|file| file.try_lock().is_ok());
+    }
+
     /// Leaves the settings as they are, and their file, as a switch that is killed does: to a
-    /// successor, which restores them in the end.
-    pub(crate) fn leave(&self) {
-        self.are_left.store(true, Ordering::Relaxed);
+    /// successor, which puts them back in the end.
+    pub(crate) fn leave(&mut self) {
+        self.are_left = true;
+        self.kept = None;
     }
 
     /// Writes down what the settings were, for the next switch if this switch is killed.
@@ -171,7 +197,7 @@ impl InterfaceSettings {
 
 impl Drop for InterfaceSettings {
     fn drop(&mut self) {
-        if *self.are_left.get_mut() {
+        if self.are_left {
             return;
         }
         let mut is_done = true;

@@ -195,12 +195,18 @@ fn configured(options: config::Options) -> Result<(reload::ConfigSource, Vec<con
 }
 
 async fn serve(source: reload::ConfigSource, mut configs: Vec<config::Config>) -> Result<()> {
-    let stop = stopped();
+    let mut stop = std::pin::pin!(stopped());
     if let [config] = &configs[..]
         && config.p4.is_some()
     {
         return p4_switch::serve(source, configs.remove(0), stop).await;
     }
-    let process = process::Process::start(configs, source, None).await?;
+    let replaces = configs.iter().any(|config| config.replaces);
+    // Who ends it before it is ready ends nothing else: a switch that it would replace goes on.
+    let prepared = tokio::select! {
+        prepared = process::Process::prepare(configs, source, None) => prepared?,
+        () = &mut stop, if replaces => return Ok(()),
+    };
+    let process = prepared.complete().await?;
     process.run(|| Ok(()), stop).await
 }

@@ -27,7 +27,8 @@ use crate::manager::Manager;
 use crate::metrics::{self, Address, MetricsRequest};
 use crate::reload::ConfigSource;
 use crate::rights::Lock;
-use crate::run::{self, DataPlaneQueue, Enter, Running, Shared};
+use crate::run::start::{Prepared, prepare};
+use crate::run::{DataPlaneQueue, Enter, Running, Shared};
 use crate::successor::{HAND_OVER, LEAVE};
 use crate::{control, log, rights, rundir};
 
@@ -79,14 +80,61 @@ pub struct Process {
     requests: mpsc::Receiver<CommandRequest>,
 }
 
+/// A process whose switches are built. Those that replace others take over in [`Self::complete`],
+/// or not at all if this is dropped.
+pub struct PreparedProcess {
+    process: Process,
+    address: Option<Address>,
+    prepared: Vec<(String, Prepared)>,
+}
+
+impl PreparedProcess {
+    /// Completes the start of all switches. Errors: as of [`Process::start`].
+    pub async fn complete(self) -> Result<Process> {
+        let Self {
+            process: mut this,
+            address,
+            prepared,
+        } = self;
+        for (name, switch) in prepared {
+            match switch.complete(&this.shared).await {
+                Ok(started) => this.switches.push(started),
+                Err(error) => {
+                    this.end().await;
+                    return Err(this.named(&name, error));
+                }
+            }
+        }
+        match this.listen(address).await {
+            Ok(listener) => this.metrics = (address, listener),
+            Err(error) => {
+                this.end().await;
+                return Err(error);
+            }
+        }
+        Ok(this)
+    }
+}
+
 impl Process {
     /// Starts the switches of `configs`, of which there is at least one; they were read from
     /// `source`. `enter` is run for the first. Errors: a sentence for the user.
     pub async fn start(
         configs: Vec<Config>,
         source: ConfigSource,
-        mut enter: Option<Enter>,
+        enter: Option<Enter>,
     ) -> Result<Self> {
+        let prepared = Self::prepare(configs, source, enter).await?;
+        prepared.complete().await
+    }
+
+    /// Builds the switches; those that replace others do not take over yet. Errors: as of
+    /// [`Self::start`].
+    pub async fn prepare(
+        configs: Vec<Config>,
+        source: ConfigSource,
+        mut enter: Option<Enter>,
+    ) -> Result<PreparedProcess> {
         let account = Account::instead_of_root(configs.iter().any(|config| config.lock_down));
         let folder = rundir::directory(account.as_ref()).map_err(context(rundir::RUN_FOLDER))?;
         bofuss_ports::keep_settings_in(
@@ -101,7 +149,7 @@ impl Process {
         };
         let log = configs[0].log.clone();
         let address = configs[0].metrics;
-        let mut this = Self {
+        let this = Self {
             switches: Vec::new(),
             shared,
             source: Arc::new(source),
@@ -112,28 +160,33 @@ impl Process {
             metrics_requests: mpsc::channel(1),
             requests,
         };
+        let mut prepared = Vec::new();
         for config in configs {
             let name = config.name.clone();
-            match run::start(config, &this.shared, enter.take()).await {
-                Ok(started) => this.switches.push(started),
+            match prepare(config, &this.shared, enter.take()).await {
+                Ok(switch) => prepared.push((name, switch)),
                 Err(error) => {
-                    this.end().await;
-                    return Err(if this.shared.are_several {
-                        context(format_args!("switch {name}"))(error)
-                    } else {
-                        error
-                    });
+                    for (_, switch) in prepared {
+                        switch.end().await;
+                    }
+                    return Err(this.named(&name, error));
                 }
             }
         }
-        match this.listen(address).await {
-            Ok(listener) => this.metrics = (address, listener),
-            Err(error) => {
-                this.end().await;
-                return Err(error);
-            }
+        Ok(PreparedProcess {
+            process: this,
+            address,
+            prepared,
+        })
+    }
+
+    /// The error of a switch, with its name if there are several.
+    fn named(&self, name: &str, error: Error) -> Error {
+        if self.shared.are_several {
+            context(format_args!("switch {name}"))(error)
+        } else {
+            error
         }
-        Ok(this)
     }
 
     /// Closes all switches, and waits until their ports are closed.

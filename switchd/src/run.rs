@@ -5,14 +5,13 @@ mod build;
 mod hand_over;
 mod reconfigure;
 mod sockets;
+pub mod start;
 mod take_over;
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use bofuss_channel::{
@@ -20,7 +19,7 @@ use bofuss_channel::{
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use tracing::{error_span, info, warn};
+use tracing::{info, warn};
 
 use crate::capture::MessageCaptures;
 use crate::config::{Config, OF_MESSAGES, from_line};
@@ -28,18 +27,16 @@ use crate::control;
 use crate::dataplane::{
     Answer, CollectSlice, Collection, Input, Operation, OperatorCommand, Page, SuccessorInput,
 };
-use crate::error::{Error, Result, context};
+use crate::error::{Error, Result};
 use crate::recent::RecentMessages;
 use crate::rights::Lock;
 use crate::snoop::SnoopClients;
-use crate::successor::Predecessor;
 
 pub use sockets::{PREDECESSOR_TIMEOUT, open_control};
 
 pub use build::{Enter, datapath_id, make_switch, remake_switch};
 
 use attach::Attached;
-use build::build;
 use sockets::RunSockets;
 
 /// Limit of the queue of events to the data-plane thread. While it is full, the control thread
@@ -62,6 +59,18 @@ pub struct Shared {
     pub lock: Option<Arc<Lock>>,
     /// True if there are several switches; log lines then name theirs.
     pub are_several: bool,
+}
+
+impl Shared {
+    /// Opens the sockets of a switch. Errors: a sentence for the user.
+    async fn open_sockets(
+        &self,
+        config: &mut Config,
+        hub: &Hub,
+        snoop_clients: &SnoopClients,
+    ) -> Result<RunSockets> {
+        sockets::open(config, hub, &self.folder, &self.requests, snoop_clients).await
+    }
 }
 
 /// The queue to the data-plane thread.
@@ -174,18 +183,16 @@ impl ClosingSwitch {
 }
 
 impl Running {
-    /// Opens the configured listeners, or takes the sockets that a predecessor has `left` for their
-    /// addresses, and connects to the configured controllers. Errors: a sentence for the user.
-    async fn begin_connections(&mut self, mut left: Vec<(String, OwnedFd)>) -> Result<()> {
+    /// Opens the configured listeners that are not open yet, and connects to the configured
+    /// controllers. Errors: a sentence for the user.
+    async fn begin_connections(&mut self) -> Result<()> {
         let end = Instant::now() + PREDECESSOR_TIMEOUT;
         for address in &self.config.listen {
-            let name = address.to_string();
-            let found = left.iter().position(|socket| socket.0 == name);
-            let listener = match found.map(|at| left.swap_remove(at).1) {
-                Some(socket) => self.hub.listen_on(address, socket),
-                None => sockets::listen_until(&self.hub, address, end).await,
-            };
-            let listener = listener
+            if self.listeners.iter().any(|known| known.0 == *address) {
+                continue;
+            }
+            let listener = sockets::listen_until(&self.hub, address, end)
+                .await
                 .map_err(|error| Error::from(error).map(|text| format!("--listen {text}")))?;
             self.listeners.push((address.clone(), listener));
         }
@@ -369,94 +376,6 @@ impl Running {
     pub fn config(&self) -> &Config {
         &self.config
     }
-}
-
-/// Starts the switch of `config`. Errors: a sentence for the user.
-pub async fn start(mut config: Config, shared: &Shared, enter: Option<Enter>) -> Result<Running> {
-    let (events, received) = mpsc::channel(EVENT_QUEUE);
-    let messages = MessageCaptures::default();
-    let snoop_clients = SnoopClients::default();
-    let recent = RecentMessages::default();
-    let watchers = (&messages, &snoop_clients, &recent);
-    let hub = Hub::new(settings(&config, watchers), events);
-    let mut predecessor = take_over::predecessor(&mut config)?;
-    let open_sockets = async |config: &mut Config| {
-        let Shared {
-            folder, requests, ..
-        } = shared;
-        sockets::open(config, &hub, folder, requests, &snoop_clients).await
-    };
-    let left = predecessor.as_mut().map(Predecessor::take_listeners);
-    let mut sockets = None;
-    if predecessor.is_none() {
-        sockets = Some(open_sockets(&mut config).await?);
-    }
-    let name = config.name.clone();
-    let (up, started) = oneshot::channel();
-    let (end, done) = oneshot::channel();
-    let (inputs, asked) = mpsc::channel(INPUT_QUEUE);
-    let plane_config = config.clone();
-    let lock = shared.lock.clone();
-    // At a lower level than error, a filter for errors would remove the name from their lines.
-    let several = shared.are_several.then(|| error_span!("switch", name));
-    thread::Builder::new()
-        .name("data-plane".into())
-        .spawn(move || {
-            let _span = several.map(|span| span.entered());
-            let queues = (received, asked);
-            let built = build(
-                plane_config,
-                lock.as_deref(),
-                enter,
-                &mut predecessor,
-                queues,
-            );
-            let (plane, id) = match built {
-                Ok(plane) => plane,
-                Err(error) => return drop(up.send(Err(error))),
-            };
-            // After the rights are given up: the thread that it starts gets what is left.
-            #[cfg(feature = "allocator")]
-            bofuss_ports::return_memory_in_background();
-            if up.send(Ok((id, predecessor))).is_ok() {
-                let _ = end.send(plane.run().map_err(context("data plane")));
-            }
-        })
-        .map_err(context("data-plane thread"))?;
-    let (datapath_id, predecessor) = started
-        .await
-        .map_err(|_| "the data-plane thread died".to_string())??;
-    let queue = DataPlaneQueue(inputs);
-    if let Some(predecessor) = predecessor {
-        tokio::spawn(queue.clone().follow(predecessor));
-    }
-    let sockets = match sockets {
-        Some(sockets) => sockets,
-        // Its predecessor has closed them.
-        None => open_sockets(&mut config).await?,
-    };
-    let mut running = Running {
-        name,
-        done,
-        queue,
-        hub,
-        config,
-        attached: None,
-        targets: Vec::new(),
-        listeners: Vec::new(),
-        messages,
-        snoop_clients,
-        recent,
-        sockets,
-    };
-    match running.begin_connections(left.unwrap_or_default()).await {
-        Ok(()) => running.log_start(datapath_id),
-        Err(error) => {
-            running.close().wait().await;
-            return Err(error);
-        }
-    }
-    Ok(running)
 }
 
 /// Those that see the messages of all connections.

@@ -17,7 +17,7 @@
 //! A switch that refuses says `error SENTENCE`. Whoever closes the connection before BEGIN gives
 //! up, and the switch goes on.
 
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::mem::{MaybeUninit, take};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -25,6 +25,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bofuss_embed::saved::{MAX_STATE_BYTES, seal};
+use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -49,7 +50,7 @@ pub const STOPPED: &[u8; 1] = b"s";
 /// and when it has left its ports.
 pub const LEFT: &[u8; 1] = b"l";
 /// Why nothing comes any more.
-const ENDED: &str = "--replace: the running switch has ended";
+const ENDED: &str = "--replace: the running switch has ended, or waited for this one no longer";
 /// Most descriptors that are handed over; the kernel passes 253 at once.
 const MOST_DESCRIPTORS: usize = 250;
 /// The most bytes that the kernel takes as one part.
@@ -119,8 +120,21 @@ impl Successor {
 
     /// Hands over what there is, and waits until the successor is ready. Returns the connection.
     ///
-    /// Errors: it has given up.
-    pub fn prepare(mut self, left: &Left, mut state: Vec<u8>) -> io::Result<UnixStream> {
+    /// Errors: a sentence: it has given up.
+    pub fn prepare(self, left: &Left, state: Vec<u8>) -> Result<UnixStream> {
+        self.try_prepare(left, state)
+            .map_err(|error| match error.kind() {
+                ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+                    "it has closed the connection".into()
+                }
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                    format!("it was not ready after {} s", MOST_HELD.as_secs()).into()
+                }
+                _ => error.into(),
+            })
+    }
+
+    fn try_prepare(mut self, left: &Left, mut state: Vec<u8>) -> io::Result<UnixStream> {
         let ports = left.ports.iter();
         let names = Names {
             ports: ports
@@ -300,12 +314,10 @@ fn read_line(stream: &UnixStream, descriptors: &mut Vec<OwnedFd>) -> io::Result<
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC;
-        let received = recvmsg(
-            stream,
-            &mut [IoSliceMut::new(&mut byte)],
-            &mut ancillary,
-            flags,
-        )?;
+        let received = retry_on_intr(|| {
+            let place = &mut [IoSliceMut::new(&mut byte)];
+            recvmsg(stream, place, &mut ancillary, flags)
+        })?;
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(passed) = message {
                 descriptors.extend(passed);

@@ -13,8 +13,8 @@ pub(crate) const IN_TEST: &str = "afro aoss arp-responder dynamic-nat mac-learni
     network";
 
 /// The examples that measure times or rates: they run one by one, after all others.
-const ALONE: &str = "adn arp-responder crossflow open-pon openqflow radio routeflow spider statesec \
-    time4 token-bucket";
+const ALONE: &str = "adn arp-responder crossflow open-pon openqflow radio routeflow spider \
+    statesec time4 token-bucket";
 
 /// Where examples of P4 programs are.
 const P4: &str = "examples/p4";

@@ -22,7 +22,7 @@ impl AfPacket {
         secret: u64,
     ) -> Result<(Vec<Self>, Fanout), OpenError> {
         let link = Link::by_name(name)?;
-        let claim = Arc::new(Claim::new(&link, options.take_over, options.keep_host_out)?);
+        let claim = Arc::new(Claim::new(&link, options)?);
         // Older kernels have no groups at interfaces that are down.
         set_link(name, true)?;
         let socket_options = SocketOptions {
@@ -34,7 +34,7 @@ impl AfPacket {
             .map_err(|e| OpenError::new(name, "opening a group of packet sockets", e))?;
         let ports = sockets.into_iter().map(|socket| Self {
             is_member: true,
-            ..Self::with_socket(link.clone(), Some(Arc::clone(&claim)), socket, options)
+            ..Self::with_socket(link.clone(), Arc::clone(&claim), socket, options)
         });
         Ok((ports.collect(), fanout))
     }
@@ -46,7 +46,7 @@ impl AfPacket {
             pad_runts: self.pad_runts,
             ..self.options
         };
-        let (link, claim) = (self.link.clone(), self.claim.clone());
+        let (link, claim) = (self.link.clone(), Arc::clone(&self.claim));
         Self {
             is_member: true,
             ..Self::with_socket(link, claim, self.socket.beside(), options)

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
-use super::claim::Claim;
-use super::{AfPacket, FIRST_RING_SLOTS, RING_GROWTH};
+use super::options::FIRST_RING_SLOTS;
+use super::{AfPacket, RING_GROWTH};
 use crate::packet_socket::{self, PacketSocket};
 use crate::ring::BLOCK_SLOTS;
 use crate::{OpenError, PortError};
@@ -60,41 +60,32 @@ impl AfPacket {
         Ok(())
     }
 
-    /// Receives from now on, if nobody has claimed the interface for this port yet.
+    /// Receives from now on, if another switch has received so far.
     pub(super) fn unmute(&self) -> io::Result<()> {
-        match (&self.claim, &self.filter) {
-            (Some(_), _) => Ok(()),
-            (None, Some(program)) => self.socket.set_filter(program),
-            (None, None) => self.socket.begin_reception(),
+        match (&self.filter, self.claim.is_waiting()) {
+            (_, false) => Ok(()),
+            (Some(program), true) => self.socket.set_filter(program),
+            (None, true) => self.socket.begin_reception(),
         }
     }
 
-    /// Claims the interface that another process has left. Errors: somebody else has claimed it, or
-    /// the system's.
+    /// Claims the interface if another switch has left it. Errors: somebody else has claimed it.
     pub(super) fn claim_left(&mut self) -> Result<(), OpenError> {
-        if self.claim.is_some() {
-            return Ok(());
+        // A port that waits is the only one of its interface.
+        match Arc::get_mut(&mut self.claim) {
+            Some(claim) => claim.take_over(&self.link),
+            None => Ok(()),
         }
-        let options = self.options;
-        let claim = Claim::new(&self.link, options.take_over, options.keep_host_out)?;
-        self.claim = Some(Arc::new(claim));
-        // The predecessor could keep the host out; if this process cannot, it needs all frames.
-        if self.filter.is_some() && !self.host_is_kept_out() {
-            self.filter = None;
-            let failed = |e| OpenError::new(&self.link.name, "receiving", e);
-            self.socket.begin_reception().map_err(failed)?;
-        }
-        Ok(())
     }
 
-    /// Receives nothing more that arrives, for good, and leaves the settings of the interface.
+    /// Receives nothing more that arrives, for good, and leaves the interface.
     pub(super) fn mute(&mut self) -> io::Result<()> {
         // No other socket takes its place any more.
         self.opening = None;
         self.max_slots = self.ring_slots();
         self.receiving().stop_reception()?;
-        if let Some(claim) = &self.claim {
-            claim.settings.leave();
+        if let Some(claim) = Arc::get_mut(&mut self.claim) {
+            claim.leave();
         }
         Ok(())
     }

@@ -95,12 +95,13 @@ impl DataPlane {
 
     /// Leaves the ports to the successor, and then tells it what happened since it got the state.
     fn leave(&mut self, mut successor: UnixStream) {
-        self.live.accelerator().end();
         let waiting = self.live.io_mut().ports.leave();
         // What arrives now waits there.
         let told = successor.write_all(successor::STOPPED);
+        self.live.accelerator().end();
         self.send_last_frames(waiting);
-        self.live.io_mut().ports.close_all();
+        // The successor may begin files of the same names.
+        self.live.io_mut().ports.copiers.clear();
         let left = Instant::now();
         let told = told.and_then(|()| successor.write_all(successor::LEFT));
         let told = told.and_then(|()| {

@@ -357,12 +357,6 @@ impl PortSet {
         self.slots.values().all(|slot| slot.queued.is_empty())
     }
 
-    /// Closes all ports.
-    pub fn close_all(&mut self) {
-        self.slots.clear();
-        self.note_unpolled();
-    }
-
     /// Returns true if all frames that arrived on a port have left.
     pub fn is_drained(&self, number: PortNo) -> bool {
         let slot = self.slots.get(&number);

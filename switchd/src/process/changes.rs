@@ -12,7 +12,8 @@ use crate::dataplane::Answer;
 use crate::edits::Edit;
 use crate::error::{Error, Result};
 use crate::log;
-use crate::run::{self, Running};
+use crate::run::Running;
+use crate::run::start::start;
 
 impl Process {
     /// Begins to read the changed configuration file. Who asked is told the result once it is
@@ -119,7 +120,7 @@ impl Process {
     /// Starts a switch after the process gave up its rights. Errors: a sentence for the user.
     async fn start_later(&self, mut config: Config) -> Result<Running> {
         config.replaces = false;
-        let started = run::start(config, &self.shared, None).await?;
+        let started = start(config, &self.shared, None).await?;
         started.begin_messages()?;
         Ok(started)
     }

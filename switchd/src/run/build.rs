@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tracing::{info, warn};
 
 use super::sockets::PREDECESSOR_TIMEOUT;
+use super::take_over::Gate;
 use crate::config::{Config, extensions, from_line};
 use crate::dataplane::{BundleClock, DataPlane, DataPlaneParts, Input};
 use crate::error::{Result, context};
@@ -38,7 +39,7 @@ pub(super) fn build(
     config: Config,
     lock: Option<&Lock>,
     enter: Option<Enter>,
-    predecessor: &mut Option<Predecessor>,
+    (predecessor, gate): (&mut Option<Predecessor>, &mut Gate),
     (events, inputs): (mpsc::Receiver<Event>, mpsc::Receiver<Input>),
 ) -> Result<(DataPlane, u64)> {
     enter.map_or(Ok(()), |enter| enter())?;
@@ -92,6 +93,9 @@ pub(super) fn build(
     }
     // Behind the predecessor's programs, as the kernel takes some 10 ms to attach one.
     plane.begin_acceleration();
+    if let Some(running) = predecessor {
+        gate.pass(running.take_listeners())?;
+    }
     let begun = Instant::now();
     if let Some(running) = predecessor {
         plane.take_over(running)?;

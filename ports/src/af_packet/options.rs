@@ -1,0 +1,55 @@
+//! The options with which an interface is opened.
+
+/// Slots of a receive ring, which take 2 KiB each: at first, where frames wait until another switch
+/// has left the interface, and how many it has at most unless an option says otherwise.
+pub(super) const FIRST_RING_SLOTS: usize = 256;
+const WAITING_RING_SLOTS: usize = 2048;
+const MAX_RING_SLOTS: usize = 8192;
+
+/// The options with which an interface is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AfPacketOptions {
+    /// Take an interface although it carries an IP address or the default route.
+    pub take_over: bool,
+    /// Pad frames to [`crate::MIN_FRAME_BYTES`] on transmit.
+    pub pad_runts: bool,
+    /// Hand frames to the driver past the interface's queueing discipline.
+    pub qdisc_bypass: bool,
+    /// Keep the host's stack from answering or forwarding what arrives, if the interface has no
+    /// address.
+    pub keep_host_out: bool,
+    /// Slots that the receive ring grows to, 2 KiB each; without any, frames are received by system
+    /// calls.
+    pub ring_slots: usize,
+    /// Open at once the sockets that larger rings will need: the process gives up its rights.
+    pub keeps_spares: bool,
+    /// Receive nothing before [`PortDriver::begin_reception`], and claim nothing before
+    /// [`PortDriver::take_over`]: another switch still has the interface.
+    pub waits: bool,
+}
+
+impl Default for AfPacketOptions {
+    fn default() -> Self {
+        Self {
+            take_over: false,
+            pad_runts: true,
+            qdisc_bypass: false,
+            keep_host_out: true,
+            ring_slots: MAX_RING_SLOTS,
+            keeps_spares: false,
+            waits: false,
+        }
+    }
+}
+
+impl AfPacketOptions {
+    /// The slots of the first ring.
+    pub(super) fn first_slots(&self) -> usize {
+        let first_slots = if self.waits {
+            WAITING_RING_SLOTS
+        } else {
+            FIRST_RING_SLOTS
+        };
+        self.ring_slots.min(first_slots)
+    }
+}
