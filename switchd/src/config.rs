@@ -241,7 +241,11 @@ impl Options {
     /// Errors: one sentence, which begins with the option.
     pub fn check(self) -> Result<Config> {
         // What files say may be quoted.
-        self.checked().map_err(|error| error.map(shortened))
+        let config = self.checked().map_err(|error| error.map(shortened))?;
+        match config.why_not_handed_over() {
+            Some(why) if config.replaces => Err(format!("--replace: {why}").into()),
+            Some(_) | None => Ok(config),
+        }
     }
 
     fn checked(self) -> Result<Config> {
@@ -266,7 +270,7 @@ impl Options {
         let tls_files = [self.private_key, self.certificate, self.ca_cert];
         let files = tls_files.into_iter().chain([self.config, self.profile]);
         let p4_files = p4.iter().flat_map(P4Program::files).cloned();
-        let config = Config {
+        Ok(Config {
             desc: description(&name),
             name,
             is_named: options.name.is_some(),
@@ -311,11 +315,7 @@ impl Options {
             p4,
             options,
             log,
-        };
-        match config.why_not_handed_over() {
-            Some(why) if config.replaces => Err(format!("--replace: {why}").into()),
-            Some(_) | None => Ok(config),
-        }
+        })
     }
 }
 

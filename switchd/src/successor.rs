@@ -51,6 +51,14 @@ pub const STOPPED: &[u8; 1] = b"s";
 pub const LEFT: &[u8; 1] = b"l";
 /// Why nothing comes any more.
 const ENDED: &str = "--replace: the running switch has ended, or waited for this one no longer";
+/// How a connection fails that the peer has closed,
+const CLOSED: [ErrorKind; 3] = [
+    ErrorKind::UnexpectedEof,
+    ErrorKind::BrokenPipe,
+    ErrorKind::ConnectionReset,
+];
+/// and one whose time is over.
+const LATE: [ErrorKind; 2] = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
 /// Most descriptors that are handed over; the kernel passes 253 at once.
 const MOST_DESCRIPTORS: usize = 250;
 /// The most bytes that the kernel takes as one part.
@@ -122,16 +130,16 @@ impl Successor {
     ///
     /// Errors: a sentence: it has given up.
     pub fn prepare(self, left: &Left, state: Vec<u8>) -> Result<UnixStream> {
-        self.try_prepare(left, state)
-            .map_err(|error| match error.kind() {
-                ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
-                    "it has closed the connection".into()
-                }
-                ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                    format!("it was not ready after {} s", MOST_HELD.as_secs()).into()
-                }
-                _ => error.into(),
-            })
+        self.try_prepare(left, state).map_err(|error| {
+            let kind = error.kind();
+            if CLOSED.contains(&kind) {
+                "it has closed the connection".into()
+            } else if LATE.contains(&kind) {
+                format!("it was not ready after {} s", MOST_HELD.as_secs()).into()
+            } else {
+                error.into()
+            }
+        })
     }
 
     fn try_prepare(mut self, left: &Left, mut state: Vec<u8>) -> io::Result<UnixStream> {

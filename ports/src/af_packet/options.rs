@@ -23,8 +23,8 @@ pub struct AfPacketOptions {
     pub ring_slots: usize,
     /// Open at once the sockets that larger rings will need: the process gives up its rights.
     pub keeps_spares: bool,
-    /// Receive nothing before [`PortDriver::begin_reception`], and claim nothing before
-    /// [`PortDriver::take_over`]: another switch still has the interface.
+    /// Receive nothing before [`crate::PortDriver::begin_reception`], and claim nothing before
+    /// [`crate::PortDriver::take_over`]: another switch still has the interface.
     pub waits: bool,
 }
 

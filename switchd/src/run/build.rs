@@ -23,7 +23,7 @@ use crate::config::{Config, extensions, from_line};
 use crate::dataplane::{BundleClock, DataPlane, DataPlaneParts, Input};
 use crate::error::{Result, context};
 use crate::port::{self, OpenPort};
-use crate::record::{self, RecordFile, SwitchRecorder};
+use crate::record::{self, RecordFile, RecordWriter, SwitchRecorder};
 use crate::rights::{self, Lock};
 use crate::runtime::POOL_BYTES;
 use crate::state_dir::StateFolder;
@@ -104,21 +104,28 @@ pub(super) fn build(
         warn!("settings that killed switches have left: {error}");
     }
     rights::give_up(lock)?;
-    // The threads of captures, records, states and exports start after rights are given up.
+    begin_threads(&mut plane, folder, writer)?;
+    if predecessor.is_some() {
+        let took = begun.elapsed();
+        info!("the ports are taken over, after {took:?} without them");
+    }
+    Ok((plane, datapath_id))
+}
+
+/// Begins states, workers, captures, exports and the record, whose threads start after rights are
+/// given up. Errors: a sentence for the user.
+fn begin_threads(
+    plane: &mut DataPlane,
+    folder: Option<StateFolder>,
+    writer: Option<RecordWriter>,
+) -> Result<()> {
     if let Some(folder) = folder {
         plane.begin_saving(folder)?;
     }
     plane.begin_followers(remake_switch)?;
     plane.begin_copiers()?;
     plane.begin_exports()?;
-    if let Some(writer) = writer {
-        plane.begin_record(writer)?;
-    }
-    if predecessor.is_some() {
-        let took = begun.elapsed();
-        info!("the ports are taken over, after {took:?} without them");
-    }
-    Ok((plane, datapath_id))
+    writer.map_or(Ok(()), |writer| plane.begin_record(writer))
 }
 
 /// The configured datapath id, or else the MAC address `mac`, or else 1.

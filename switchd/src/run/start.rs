@@ -116,19 +116,26 @@ pub async fn prepare(
         done,
         queue: DataPlaneQueue(inputs),
     };
-    let left = match prepared.sockets {
-        Some(_) => None,
-        None => prepared.go.left().await,
-    };
-    match left {
-        Some(left) => prepared.listen(left).await?,
-        // It replaces none, or has ended.
-        None => prepared.has_started = Some(prepared.started().await?),
-    }
+    prepared.wait().await?;
     Ok(prepared)
 }
 
 impl Prepared {
+    /// Waits until it is at the gate, or has started if it replaces none. Errors: a sentence for
+    /// the user.
+    async fn wait(&mut self) -> Result<()> {
+        let left = match self.sockets {
+            Some(_) => None,
+            None => self.go.left().await,
+        };
+        match left {
+            Some(left) => self.listen(left).await?,
+            // It replaces none, or has ended.
+            None => self.has_started = Some(self.started().await?),
+        }
+        Ok(())
+    }
+
     /// Listens where the switch that it replaces does, with its sockets, and where that does not;
     /// at files later. Errors: a sentence for the user.
     async fn listen(&mut self, mut left: LeftListeners) -> Result<()> {
