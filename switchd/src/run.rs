@@ -9,6 +9,7 @@ pub mod start;
 mod take_over;
 
 use std::fs::File;
+use std::mem::take;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,8 +188,10 @@ impl Running {
     /// controllers. Errors: a sentence for the user.
     async fn begin_connections(&mut self) -> Result<()> {
         let end = Instant::now() + PREDECESSOR_TIMEOUT;
+        let mut open = take(&mut self.listeners);
         for address in &self.config.listen {
-            if self.listeners.iter().any(|known| known.0 == *address) {
+            if let Some(at) = open.iter().position(|known| known.0 == *address) {
+                self.listeners.push(open.swap_remove(at));
                 continue;
             }
             let listener = sockets::listen_until(&self.hub, address, end)
