@@ -36,7 +36,7 @@ pub fn run(bytes: &[u8]) {
     let mut sealed = bytes.to_vec();
     seal(&mut sealed);
     let mut other = bytes.to_vec();
-    if let Some(byte) = other.iter_mut().nth(bytes.len() / 2) {
+    if let Some(byte) = other.get_mut(bytes.len() / 2) {
         *byte ^= 1;
     }
     seal(&mut other);
