@@ -264,8 +264,10 @@ fn a_switch_goes_on_if_its_successor_cannot_start() {
         lab.log().contains("it goes on, as the process")
     });
     goes_on("a port is missing");
+    let asks = |lab: &Lab| lab.log().matches("wants to take it over").count();
+    let before = asks(&lab);
     let mut ended = Successor::start(&lab.switch, &folder, &[]);
-    std::thread::sleep(Duration::from_millis(30));
+    until("it has asked", || asks(&lab) > before);
     assert_eq!(ended.process.terminate(), Some(0), "{}", ended.log());
     assert!(!ended.log().contains("taken over"), "{}", ended.log());
     goes_on("it was ended before it began");
