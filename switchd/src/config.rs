@@ -191,7 +191,7 @@ impl Config {
             return Some("a record has everything from the start of a switch without a state");
         }
         if self.workers > 1 {
-            return Some("it is for one worker");
+            return Some("a switch with several workers is not handed over");
         }
         let mut ports = self.ports.iter();
         let is_file = |port: &PortSpec| matches!(port.kind, PortKind::Pcap(..));

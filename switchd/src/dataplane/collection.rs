@@ -2,10 +2,10 @@
 
 use bofuss_channel::ActiveAddress;
 use bofuss_embed::saved::Since;
-use tracing::warn;
 
 use super::exports::Exports;
 use super::live_switch::LiveSwitch;
+use super::saving::warn_of;
 
 /// What is collected in slices, with packets in between.
 pub trait Collection: Send + 'static {
@@ -28,10 +28,7 @@ impl CollectedSwitch<'_> {
     /// Gives the switch `most` things at most that happened in its predecessor.
     pub fn give_news(self, news: &mut Since, most: usize) {
         let now = self.live.now();
-        let given = news.give(now, most, self.live.unrecorded().0);
-        for why in &given.why {
-            warn!("state: left out: {why}");
-        }
+        warn_of(&news.give(now, most, self.live.unrecorded().0));
     }
 }
 

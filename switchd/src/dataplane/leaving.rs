@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use super::DataPlane;
+use super::saving::warn_of;
 use crate::error::Result;
 use crate::successor::{self, Left, Predecessor};
 
@@ -77,10 +78,7 @@ impl DataPlane {
         let states = predecessor.last_state()?;
         let states = SavedState::read(&states).map_err(|error| format!("--replace: {error}"))?;
         let now = self.live.now();
-        let restored = states.restore_states(now, self.live.unrecorded().0);
-        for why in &restored.why {
-            warn!("state: left out: {why}");
-        }
+        warn_of(&states.restore_states(now, self.live.unrecorded().0));
         Ok(())
     }
 

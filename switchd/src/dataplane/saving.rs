@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bofuss_datapath::Time;
-use bofuss_embed::saved::{SAVER, SavedState, Saving};
+use bofuss_embed::saved::{Restored, SAVER, SavedState, Saving};
 use bofuss_oflib::message::multipart::TableFeatures;
 use tokio::sync::oneshot;
 use tracing::{info, warn};
@@ -68,6 +68,11 @@ pub(super) fn restore(live: &mut LiveSwitch, state: &SavedState<'_>, with_states
         restored.states,
         restored.left_out
     );
+    warn_of(&restored);
+}
+
+/// Logs what a switch was not given.
+pub(super) fn warn_of(restored: &Restored) {
     for why in &restored.why {
         warn!("state: left out: {why}");
     }

@@ -1,6 +1,7 @@
 //! Builds the switch of a configuration, with its ports, in the data-plane thread.
 
 use std::fmt::Display;
+use std::mem::take;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -60,7 +61,7 @@ pub(super) fn build(
         .map(|path| StateFolder::open(path, end, left))
         .transpose()?;
     let bytes = match predecessor {
-        Some(predecessor) => Ok(Some(predecessor.state.clone())),
+        Some(predecessor) => Ok(Some(take(&mut predecessor.state))),
         None => folder.as_ref().map_or(Ok(None), StateFolder::read),
     };
     let of_folder = folder.as_ref().filter(|_| predecessor.is_none());
@@ -105,9 +106,11 @@ pub(super) fn build(
     }
     rights::give_up(lock)?;
     begin_threads(&mut plane, folder, writer)?;
-    if predecessor.is_some() {
+    if let Some(predecessor) = predecessor {
         let took = begun.elapsed();
         info!("the ports are taken over, after {took:?} without them");
+        // What happened since will be told by the difference to it.
+        predecessor.state = bytes.unwrap_or_default();
     }
     Ok((plane, datapath_id))
 }
