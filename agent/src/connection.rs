@@ -23,7 +23,6 @@ use crate::schedule::Tolerances;
 /// changes it. Spec: OpenFlow 1.3.5 section 7.3.2.
 const DEFAULT_MISS_SEND_LEN: MaxLen = MaxLen(128);
 
-/// The state of one connection. Role, configuration and buffers belong to a whole channel and are
 /// How many messages for a connection were dropped, because its peer does not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
@@ -35,6 +34,7 @@ pub struct Lost {
     pub notifications: u64,
 }
 
+/// The state of one connection. Role, configuration and buffers belong to a whole channel and are
 /// kept at its main connection.
 pub(crate) struct Connection {
     /// The main connection of its channel; its own number, unless it is auxiliary.

@@ -58,11 +58,12 @@ impl Connection {
         self.late_controllers.insert(of, status);
     }
 
-    /// Sends the waiting statuses of other controllers while there is room.
-    pub(crate) fn report_late_controllers<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
-        while io.has_room(id) {
-            let first = self.late_controllers.pop_first();
-            let Some((_, status)) = first else { return };
+    /// Sends one waiting status of another controller, if there is room: a thousand controllers
+    /// that come at once have a million to be told of each other, and packets pass in between.
+    pub(crate) fn report_late_controller<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
+        if io.has_room(id)
+            && let Some((_, status)) = self.late_controllers.pop_first()
+        {
             io.send(id, UNASKED, Message::ControllerStatus(status));
         }
     }
@@ -112,10 +113,10 @@ pub(crate) fn ended_status(connections: &Connections, conn: ConnId) -> Option<Co
     })
 }
 
-/// Sends waiting statuses to every connection that has room.
+/// Sends a waiting status to every connection that has room.
 pub(crate) fn report_controllers<I: SwitchIo>(connections: &mut Connections, io: &mut I) {
     for (id, connection) in &mut connections.by_id {
-        connection.report_late_controllers(*id, io);
+        connection.report_late_controller(*id, io);
     }
 }
 

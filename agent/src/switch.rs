@@ -275,7 +275,7 @@ impl<E: FrameEngine> Switch<E> {
             let connection = sink.connections.by_id.get_mut(&id);
             if let Some(conn) = connection.filter(|_| !is_committing) {
                 conn.report_late_ports(id, sink.io);
-                conn.report_late_controllers(id, sink.io);
+                conn.report_late_controller(id, sink.io);
                 report_late_entries(datapath, sink, id);
             }
             continue_late_dump(datapath, sink, id);

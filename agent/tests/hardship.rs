@@ -96,6 +96,24 @@ fn a_slow_reader_gets_only_the_newest_status_of_each_remaining_controller() {
 }
 
 #[test]
+fn controllers_that_come_at_once_are_told_of_each_other_in_slices() {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    let others = (100..400).map(ConnId);
+    for conn in others.clone() {
+        lab.switch.connected(lab.now, conn, Version::V1_5, true);
+    }
+    let count = others.count();
+    let mut told = 0;
+    while lab.switch.has_work(&lab.io) {
+        lab.io.messages.clear();
+        lab.switch.work(lab.now, &mut lab.io);
+        told += lab.io.messages.len();
+        assert!(lab.io.messages.len() <= count, "{}", lab.io.messages.len());
+    }
+    assert_eq!(told, count * (count - 1) / 2, "each of those that came later");
+}
+
+#[test]
 fn a_packet_in_beyond_the_buffers_is_sent_whole() {
     const BUFFERS: u32 = 256;
     let mut lab = Lab::new(10, FailMode::Secure);
