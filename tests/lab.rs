@@ -121,7 +121,8 @@ pub fn ip(arguments: &str) -> String {
 pub fn get(address: &str, path: &str, header: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n").unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{header}");
+    write!(stream, "{}\r\n\r\n", head.trim_end()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();

@@ -110,7 +110,11 @@ fn controllers_that_come_at_once_are_told_of_each_other_in_slices() {
         told += lab.io.messages.len();
         assert!(lab.io.messages.len() <= count, "{}", lab.io.messages.len());
     }
-    assert_eq!(told, count * (count - 1) / 2, "each of those that came later");
+    assert_eq!(
+        told,
+        count * (count - 1) / 2,
+        "each of those that came later"
+    );
 }
 
 #[test]

@@ -56,6 +56,11 @@ impl Hub {
         }
     }
 
+    /// Numbers its connections from `first` on, so that none has the number of an earlier one.
+    pub fn number_from(&self, first: u64) {
+        self.next_id.store(first, Relaxed);
+    }
+
     /// A hub with other settings that reports to the same queue, and names its connections apart.
     pub fn with(&self, settings: Settings) -> Self {
         let mut hub = self.clone();

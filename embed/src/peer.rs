@@ -94,6 +94,11 @@ impl Peer {
         }
     }
 
+    /// Returns true if it is an auxiliary connection of `conn`.
+    pub(crate) fn is_beside(&self, conn: ConnId) -> bool {
+        matches!(self.kind, Kind::Auxiliary { main, .. } if main == conn)
+    }
+
     /// Bytes that the peer has not read.
     pub(crate) fn unread_bytes(&self) -> usize {
         self.waiting_bytes + self.held_bytes

@@ -66,6 +66,11 @@ impl EmbeddedSwitch {
         &self.switch
     }
 
+    /// The switch itself, as it is; its connections stay up.
+    pub fn into_switch(self) -> Switch {
+        self.switch
+    }
+
     /// The switch with settled counters.
     pub fn settled(&mut self) -> Settled<'_> {
         self.switch.settled()
@@ -460,9 +465,8 @@ impl EmbeddedSwitch {
             while self.switch.has_work(&self.effects) {
                 self.switch.work(now, &mut self.effects);
             }
-            let over = self
-                .effects
-                .conns(|peer| peer.unread_bytes() > MAX_UNREAD_BYTES);
+            let effects = &self.effects;
+            let over = effects.conns(|peer| peer.unread_bytes() > MAX_UNREAD_BYTES);
             if over.is_empty() {
                 break;
             }
@@ -483,15 +487,12 @@ impl EmbeddedSwitch {
 
     /// Removes a connection, and closes its auxiliary connections.
     fn end(&mut self, now: Time, conn: ConnId) {
-        self.effects.peers.remove(&conn);
-        let auxiliaries = self
-            .effects
-            .conns(|peer| matches!(peer.kind, Kind::Auxiliary { main, .. } if main == conn));
-        for other in auxiliaries {
-            self.effects.peers.remove(&other);
+        let effects = &mut self.effects;
+        effects.peers.remove(&conn);
+        for conn in effects.conns(|peer| peer.is_beside(conn)) {
+            effects.peers.remove(&conn);
             let why = CloseReason::MainGone;
-            let waiting = &mut self.effects.waiting;
-            waiting.push_back(Effect::Close { conn: other, why });
+            effects.waiting.push_back(Effect::Close { conn, why });
         }
         self.switch.disconnected(now, conn);
     }

@@ -233,6 +233,18 @@ impl Network {
         self.add_node(name, NodeKind::Switch(node))
     }
 
+    /// One of its switches, as it is; `None` if the node is no switch of OpenFlow.
+    pub fn into_switch(mut self, node: NodeId) -> Option<EmbeddedSwitch> {
+        let at = node.0 as usize;
+        if at >= self.nodes.len() {
+            return None;
+        }
+        match self.nodes.swap_remove(at).kind {
+            NodeKind::Switch(node) => Some(node.switch),
+            NodeKind::Host(_) | NodeKind::P4(_) => None,
+        }
+    }
+
     /// Adds a switch with a P4 program and without ports; [`Network::add_link`] adds them.
     pub fn add_p4_switch(&mut self, name: &str, switch: P4Switch) -> NodeId {
         self.add_node(name, NodeKind::P4(Box::new(switch)))

@@ -35,6 +35,7 @@ use crate::dataplane::BundleClock;
 use crate::error::{Error, Result, context};
 use crate::export::ExportSpec;
 use crate::metrics::Address;
+use crate::past::PastMoment;
 use crate::profile::Profile;
 use crate::{log, rundir};
 
@@ -134,6 +135,8 @@ pub struct Config {
     pub state: StateOptions,
     /// True if it takes the place of a running switch.
     pub replaces: bool,
+    /// The past moment at which it stands still, if it does not run.
+    pub past: Option<Arc<dyn PastMoment>>,
     /// The file that records the switch.
     pub record: Option<PathBuf>,
     /// The part of each frame that the record has.
@@ -310,6 +313,7 @@ impl Options {
             capture_folder,
             state,
             replaces: self.replace,
+            past: None,
             record: self.record,
             record_frames: record_frames(self.record_frames.as_deref())?,
             p4,

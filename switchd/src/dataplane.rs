@@ -171,6 +171,12 @@ impl DataPlane {
         Ok(())
     }
 
+    /// Lets the time of the switch stand still: nothing in it ends any more by itself.
+    pub fn stop_time(&mut self) {
+        let now = self.live.now();
+        self.live.clock_mut().stop_at(Some(now));
+    }
+
     /// Loads the accelerator as configured. Needs the rights that the switch gives up later.
     ///
     /// Errors: it is to be on, and cannot be.
@@ -295,7 +301,6 @@ impl DataPlane {
 
     /// Sets the switch's clock of scheduled commits, if the switch needs it and has another time.
     fn follow_clock(&mut self, has_inputs: bool) {
-        #[cfg(test)]
         if self.live.clock().is_stopped() {
             return;
         }
@@ -311,13 +316,20 @@ impl DataPlane {
         }
     }
 
+    /// When something is due next; never if the time stands still.
+    fn next_tick(&self) -> Option<Time> {
+        if self.live.clock().is_stopped() {
+            return None;
+        }
+        let next_tick = self.live.switch().next_tick().into_iter();
+        let others = next_tick.chain(self.saver.next());
+        others.chain(self.live.io().followers_tick()).min()
+    }
+
     /// Waits in epoll: not at all if there is work, otherwise until a descriptor is ready or the
     /// next tick is due. Returns when that is.
     fn wait(&mut self, ready: &mut Vec<epoll::Event>) -> std::io::Result<Option<Time>> {
-        let next_tick = self.live.switch().next_tick();
-        let others = self.saver.next().into_iter();
-        let others = others.chain(self.live.io().followers_tick());
-        let next_tick = next_tick.into_iter().chain(others).min();
+        let next_tick = self.next_tick();
         let mut busy = self.has_work();
         if !busy && let Some(tick) = next_tick {
             let now = self.live.now();

@@ -29,6 +29,7 @@ mod offline;
 mod output;
 mod p4;
 mod p4_switch;
+mod past;
 mod port;
 mod process;
 mod profile;
@@ -44,6 +45,7 @@ mod runtime;
 mod sim;
 mod snoop;
 mod state_dir;
+mod still;
 mod successor;
 mod trace;
 mod web;
@@ -171,8 +173,8 @@ fn bofuss() -> ExitCode {
         CliCommand::Demo(options) => with_runtime(async { demo::demo(options, stopped()).await }),
         CliCommand::Ctl { words } => ctl::command(&words).and_then(|text| print(&text)),
         CliCommand::Trace(options) => options.run(),
-        CliCommand::Sim(options) => options.run(),
-        CliCommand::Replay(options) => options.run(),
+        CliCommand::Sim(options) => sim::moment::run(*options),
+        CliCommand::Replay(options) => replay::moment::run(*options),
         CliCommand::P4(command) => command.run(),
         CliCommand::Web(options) => options.run(),
         CliCommand::Reload { name } => ctl::reload(name.as_deref()).and_then(|text| print(&text)),

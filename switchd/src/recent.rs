@@ -10,6 +10,7 @@ use bofuss_oflib::{Catalogue, Codec, HEADER_BYTES, Version};
 use serde_json::{Value, json};
 
 use crate::error::Result;
+use crate::past::PastMessage;
 use crate::snoop::is_tool;
 
 /// Most messages that are kept, and most bytes of them; the oldest make room.
@@ -30,6 +31,8 @@ pub struct RecentMessages(Arc<Mutex<Kept>>);
 struct Kept {
     /// Until then; nothing is kept if nobody has asked.
     until: Option<Instant>,
+    /// True if they are of the past: they stay, and none comes.
+    are_past: bool,
     /// The number of the next message.
     next: u64,
     bytes: usize,
@@ -50,9 +53,9 @@ struct KeptMessage {
 impl RecentMessages {
     /// Keeps messages of a connection, if somebody has asked. `bytes` are one or several whole
     /// messages.
-    pub fn see(&self, origin: &Origin, is_received: bool, mut bytes: &[u8]) {
+    pub fn see(&self, origin: &Origin, is_received: bool, bytes: &[u8]) {
         let mut kept = self.0.lock().expect("no holder panics");
-        let Some(until) = kept.until else {
+        let Some(until) = kept.until.filter(|_| !kept.are_past) else {
             return;
         };
         if until < Instant::now() {
@@ -64,13 +67,19 @@ impl RecentMessages {
         if is_tool(origin) {
             return;
         }
-        let peer = origin.to_string();
-        while bytes.len() >= HEADER_BYTES {
-            let length = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
-            let (message, rest) = bytes.split_at(length.clamp(HEADER_BYTES, bytes.len()));
-            kept.add(&peer, is_received, message);
-            bytes = rest;
-        }
+        kept.add_all(&PastMessage {
+            at: SystemTime::now(),
+            peer: &origin.to_string(),
+            is_received,
+            bytes,
+        });
+    }
+
+    /// Keeps messages of the past, and from then on no others.
+    pub fn keep_past(&self, message: &PastMessage<'_>) {
+        let mut kept = self.0.lock().expect("no holder panics");
+        kept.are_past = true;
+        kept.add_all(message);
     }
 
     /// The kept messages from a number on, as the command `messages` prints them: `[--json] [--from
@@ -91,7 +100,7 @@ impl RecentMessages {
         }
         let mut kept = self.0.lock().expect("no holder panics");
         kept.until = Some(Instant::now() + KEPT_AFTER_REQUEST);
-        let next = kept.next;
+        let (next, are_past) = (kept.next, kept.are_past);
         let new = kept.list.iter().filter(|one| one.number >= from);
         let list: Vec<KeptMessage> = new.cloned().collect();
         drop(kept);
@@ -106,14 +115,28 @@ impl RecentMessages {
             let said = row["text"].as_str().unwrap_or_default();
             let _ = writeln!(text, "{} {} {arrow} {said}", row["seconds"], message.peer);
         }
-        let seconds = KEPT_AFTER_REQUEST.as_secs();
-        let _ = writeln!(text, "next {next}; messages are kept for {seconds} s more");
+        let _ = if are_past {
+            writeln!(text, "next {next}; these are of the past")
+        } else {
+            let seconds = KEPT_AFTER_REQUEST.as_secs();
+            writeln!(text, "next {next}; messages are kept for {seconds} s more")
+        };
         Ok(text)
     }
 }
 
 impl Kept {
-    fn add(&mut self, peer: &str, is_received: bool, message: &[u8]) {
+    fn add_all(&mut self, all: &PastMessage<'_>) {
+        let mut bytes = all.bytes;
+        while bytes.len() >= HEADER_BYTES {
+            let length = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
+            let (message, rest) = bytes.split_at(length.clamp(HEADER_BYTES, bytes.len()));
+            self.add(all, message);
+            bytes = rest;
+        }
+    }
+
+    fn add(&mut self, of: &PastMessage<'_>, message: &[u8]) {
         let is_long = message.len() > MAX_MESSAGE_BYTES;
         let bytes = if is_long {
             &message[..HEADER_BYTES]
@@ -122,9 +145,9 @@ impl Kept {
         };
         self.list.push_back(KeptMessage {
             number: self.next,
-            at: SystemTime::now(),
-            peer: peer.into(),
-            is_received,
+            at: of.at,
+            peer: of.peer.into(),
+            is_received: of.is_received,
             length: message.len(),
             bytes: bytes.into(),
         });

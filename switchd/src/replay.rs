@@ -1,5 +1,9 @@
 //! `bofuss replay`: plays a record on a switch of its own, and reports where its outputs differ.
 
+mod messages;
+pub mod moment;
+
+use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::mem;
@@ -7,6 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use bofuss_channel::open_input;
+use bofuss_datapath::Time;
 use bofuss_embed::record::{
     FrameDetail, Item, LAST_LINE, NotedStep, Player, RecordReader, RecordedConfig, RecordedInput,
     RecordedStep,
@@ -16,6 +21,8 @@ use bofuss_ext::trace::Trace;
 use crate::error::{Result, context};
 use crate::output::print;
 use crate::run::remake_switch;
+
+use messages::RecordedMessages;
 
 /// The longest line of a record in bytes: more than a batch of the longest frames has.
 const MAX_LINE_BYTES: u64 = 16 << 20;
@@ -36,29 +43,28 @@ pub struct ReplayOptions {
     /// from now on.
     #[arg(long, value_name = "OUT")]
     write: Option<PathBuf>,
+    /// Then let the switch stand still, and show it under this name to `bofuss web`, `bofuss
+    /// trace`, dpctl and controllers, until Ctrl-C.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["explain", "write"])]
+    serve: Option<String>,
+    /// The last line that is played.
+    #[arg(long, value_name = "LINE", requires = "serve")]
+    until: Option<usize>,
 }
 
 impl ReplayOptions {
     /// Plays the record. Errors: a sentence for the user, also if an output differs.
     pub fn run(&self) -> Result<()> {
         let name = self.file.display();
-        let file = open_input(&self.file).map_err(context(&name))?;
         let mut replay = Replay {
             explain: self.explain,
             out: self.write.as_deref().map(new_file).transpose()?,
             ..Replay::default()
         };
-        let mut reader = RecordReader::default();
-        let read = replay.read(BufReader::new(file), &mut reader);
-        read.map_err(context(format_args!("{name}, line {}", replay.line)))?;
+        replay.read_file(&self.file)?;
         replay.finish()?;
         print(&replay.explained)?;
-        for warning in &replay.warnings {
-            eprintln!("{name}, {warning}");
-        }
-        for difference in &replay.differences {
-            eprintln!("{name}, {difference}");
-        }
+        replay.report(&name);
         match replay.others {
             0 => print(&format!("{name}: {}\n", replay.summary()))?,
             count => {
@@ -85,10 +91,21 @@ fn new_file(path: &Path) -> Result<BufWriter<File>> {
 
 /// A record that is being played.
 #[derive(Default)]
-struct Replay {
+struct Replay<'a> {
     explain: Option<usize>,
     out: Option<BufWriter<File>>,
+    /// The last line that is played, if not all are.
+    until: Option<usize>,
+    /// True if it has been.
+    is_over: bool,
+    /// True if nothing is played: only the configuration is wanted.
+    only_reads: bool,
+    /// The configuration of the run.
+    config: Option<RecordedConfig>,
+    messages: Option<RecordedMessages<'a>>,
     player: Option<Player>,
+    /// The time of the last input.
+    now: Time,
     /// The line that an error or a warning is about.
     line: usize,
     runs: usize,
@@ -103,7 +120,22 @@ struct Replay {
     explained: String,
 }
 
-impl Replay {
+impl Replay<'_> {
+    /// Plays a file. Errors: it cannot be read, or a line of it is wrong.
+    fn read_file(&mut self, path: &Path) -> Result<()> {
+        let name = path.display();
+        let file = open_input(path).map_err(context(&name))?;
+        let read = self.read(BufReader::new(file), &mut RecordReader::default());
+        read.map_err(context(format_args!("{name}, line {}", self.line)))
+    }
+
+    /// Prints what is missing in the record `name`, and what differs from it.
+    fn report(&self, name: &impl Display) {
+        for told in self.warnings.iter().chain(&self.differences) {
+            eprintln!("{name}, {told}");
+        }
+    }
+
     /// Reads and plays lines up to the end; the error is that of `self.line`.
     fn read(&mut self, mut file: impl BufRead, reader: &mut RecordReader) -> Result<()> {
         let mut bytes = Vec::new();
@@ -113,7 +145,8 @@ impl Replay {
             let mut rest = file.by_ref().take(MAX_LINE_BYTES);
             let read = rest.read_until(b'\n', &mut bytes);
             self.line = reader.line() + 1;
-            if read? == 0 {
+            // The outputs of an input are complete when the next one is read.
+            if read? == 0 || self.is_over {
                 break;
             }
             if bytes.pop_if(|last| *last == b'\n').is_none() {
@@ -126,24 +159,35 @@ impl Replay {
             let line = str::from_utf8(&bytes)?;
             let pushed = reader.push(line, &mut items);
             pushed?;
-            self.take(mem::take(&mut items))?;
+            self.take(reader.line(), mem::take(&mut items))?;
         }
         reader.end(&mut items);
-        self.take(items)?;
-        if self.runs == 0 {
-            return Err("there is no record".into());
+        self.take(reader.line(), items)?;
+        match self.until {
+            _ if self.runs > 0 => Ok(()),
+            Some(last) => Err(format!("no run begins up to line {last}").into()),
+            None => Err("there is no record".into()),
         }
-        Ok(())
     }
 
     fn warn(&mut self, text: &str) {
         self.warnings.push(format!("line {}: {text}", self.line));
     }
 
-    fn take(&mut self, items: Vec<Item>) -> Result<()> {
+    /// Plays what was read up to a line.
+    fn take(&mut self, line: usize, items: Vec<Item>) -> Result<()> {
         for item in items {
+            let of_line = if let Item::Step(step) = &item {
+                step.line
+            } else {
+                line
+            };
+            self.is_over |= self.until.is_some_and(|last| of_line > last);
+            if self.is_over {
+                break;
+            }
             match item {
-                Item::Run(config, detail) => self.begin(&config, detail)?,
+                Item::Run(config, detail) => self.begin(config, detail)?,
                 Item::Step(step) => {
                     self.line = step.line;
                     self.play(&step)?;
@@ -159,16 +203,27 @@ impl Replay {
         Ok(())
     }
 
-    fn begin(&mut self, config: &RecordedConfig, detail: FrameDetail) -> Result<()> {
-        let player = Player::new(config, detail, Box::new(remake_switch));
-        self.player = Some(player?);
+    fn begin(&mut self, config: RecordedConfig, detail: FrameDetail) -> Result<()> {
+        if !self.only_reads {
+            let player = Player::new(&config, detail, Box::new(remake_switch));
+            self.player = Some(player?);
+        }
         self.end_run()?;
         self.runs += 1;
+        self.now = Time(0);
+        if let Some(messages) = &mut self.messages {
+            messages.begin(&config);
+        }
         let first_line = detail.first_line();
-        self.write(&format!("{first_line}\nswitch {config}\n"))
+        self.write(&format!("{first_line}\nswitch {config}\n"))?;
+        self.config = Some(config);
+        Ok(())
     }
 
     fn play(&mut self, recorded: &RecordedStep) -> Result<()> {
+        if self.only_reads {
+            return Ok(());
+        }
         let (at, input) = RecordedInput::read(&recorded.text)?;
         let player = self.player.as_mut().ok_or("there is no switch")?;
         if self.explain == Some(recorded.line)
@@ -182,6 +237,10 @@ impl Replay {
         }
         let played = player.play(at, &input, &recorded.denied);
         let outputs = played?;
+        self.now = at;
+        if let Some(messages) = &mut self.messages {
+            messages.take(at, &input, &outputs);
+        }
         self.inputs += 1;
         self.outputs += outputs.len();
         let found: Vec<String> = outputs.iter().map(ToString::to_string).collect();
@@ -280,7 +339,7 @@ mod tests {
     const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/records");
 
     /// Plays a text. Errors: the line, and what is wrong.
-    fn played(text: &[u8]) -> Result<Replay> {
+    fn played(text: &[u8]) -> Result<Replay<'static>> {
         let mut replay = Replay::default();
         let mut reader = RecordReader::default();
         match replay.read(Cursor::new(text), &mut reader) {

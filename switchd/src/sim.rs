@@ -1,6 +1,7 @@
 //! `bofuss sim`: runs a scenario of the simulator, and writes what happened to files.
 
 mod captures;
+pub mod moment;
 mod progress;
 mod refusals;
 mod tcp_controller;
@@ -52,6 +53,14 @@ pub struct SimOptions {
     /// Print statistics as JSON.
     #[arg(long)]
     json: bool,
+    /// Then let this switch of it stand still, and show it to `bofuss web`, `bofuss trace`, dpctl
+    /// and controllers, until Ctrl-C.
+    #[arg(long, value_name = "SWITCH")]
+    #[arg(conflicts_with_all = ["pcap", "events", "timeline", "explain", "wall_clock", "json"])]
+    serve: Option<String>,
+    /// Run only up to this time.
+    #[arg(long, value_name = "SECONDS", requires = "serve")]
+    until: Option<f64>,
 }
 
 impl SimOptions {
@@ -59,22 +68,8 @@ impl SimOptions {
     /// assertion of the scenario does not hold.
     pub fn run(&self) -> Result<()> {
         let name = self.file.display();
-        let read = match self.file.as_os_str().as_encoded_bytes() {
-            b"-" => read_standard_input(),
-            _ => read_input(&self.file),
-        };
-        let text = read.map_err(context(&name))?;
         let lateness = Lateness::default();
-        let mut surroundings = Surroundings {
-            directory: self.file.parent().unwrap_or(Path::new(".")).into(),
-            lateness: lateness.clone(),
-            wall_clock: self.wall_clock,
-        };
-        let mut scenario =
-            Scenario::build(&text, self.seed, &mut surroundings).map_err(context(&name))?;
-        for warning in scenario.warnings() {
-            eprintln!("{name}: {warning}");
-        }
+        let mut scenario = read_scenario(&self.file, self.seed, self.wall_clock, &lateness)?;
         let mut reporter = Reporter::new(self, &mut scenario)?;
         let ran = self.run_to_end(&mut scenario, &mut reporter);
         reporter.progress.finish();
@@ -130,6 +125,51 @@ impl SimOptions {
         let run = scenario.run_until(scenario.end(), reporter);
         run.map_err(context(name))
     }
+}
+
+/// Reads a scenario, and prints what is probably not meant. Errors: a sentence for the user.
+fn read_scenario(
+    file: &Path,
+    seed: Option<u64>,
+    wall_clock: bool,
+    lateness: &Lateness,
+) -> Result<Scenario> {
+    let name = file.display();
+    let read = match file.as_os_str().as_encoded_bytes() {
+        b"-" => read_standard_input(),
+        _ => read_input(file),
+    };
+    let text = read.map_err(context(&name))?;
+    let mut surroundings = Surroundings {
+        directory: file.parent().unwrap_or(Path::new(".")).into(),
+        lateness: lateness.clone(),
+        wall_clock,
+    };
+    let built = Scenario::build(&text, seed, &mut surroundings);
+    let scenario = built.map_err(context(&name))?;
+    for warning in scenario.warnings() {
+        eprintln!("{name}: {warning}");
+    }
+    Ok(scenario)
+}
+
+/// The time until which a scenario runs that ends at `end`. Errors: it ends before.
+fn until(seconds: Option<f64>, end: Time) -> Result<Time> {
+    let Some(seconds) = seconds else {
+        return Ok(end);
+    };
+    let until = seconds_of(seconds).filter(|time| *time <= end);
+    until.ok_or_else(|| {
+        let last = end.0 as f64 / Time::SEC as f64;
+        format!("--until {seconds}: a time in seconds, at most {last}").into()
+    })
+}
+
+/// A time in seconds; `None` if it is none.
+fn seconds_of(seconds: f64) -> Option<Time> {
+    (0.0..1e9)
+        .contains(&seconds)
+        .then_some(Time((seconds * 1e9) as u64))
 }
 
 /// The things that a scenario needs from outside of the simulator: files and real controllers.
@@ -296,7 +336,7 @@ fn wanted(text: &str, scenario: &Scenario) -> Result<Wanted> {
     let found = scenario.names().link(link);
     let id = found.ok_or_else(|| format!("--explain: there is no link '{link}'"))?;
     let number: Option<f64> = at.parse().ok();
-    let time = number.filter(|seconds| (0.0..1e9).contains(seconds));
-    let seconds = time.ok_or_else(|| format!("--explain '{at}': a time in seconds"))?;
-    Ok(Wanted::Place(id, Time((seconds * 1e9) as u64)))
+    let time = number.and_then(seconds_of);
+    let time = time.ok_or_else(|| format!("--explain '{at}': a time in seconds"))?;
+    Ok(Wanted::Place(id, time))
 }

@@ -89,6 +89,11 @@ impl Player {
         &mut self.switch
     }
 
+    /// The switch as the last input left it; its connections stay up.
+    pub fn into_switch(self) -> Switch {
+        self.switch
+    }
+
     /// Gives the switch an input; returns its outputs. The questions with the numbers in `denied`,
     /// which ascend, are answered with no.
     ///

@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bofuss_datapath::Time;
+use bofuss_embed::EmbeddedSwitch;
 use bofuss_embed::p4::Program;
 use bofuss_oflib::Catalogue;
 use serde::Deserialize;
@@ -174,6 +175,11 @@ impl Scenario {
     /// The network.
     pub fn network(&mut self) -> &mut Network {
         &mut self.network
+    }
+
+    /// One of its switches, as it is; `None` if the node is no switch of OpenFlow.
+    pub fn into_switch(self, node: NodeId) -> Option<EmbeddedSwitch> {
+        self.network.into_switch(node)
     }
 
     /// The names of its parts.

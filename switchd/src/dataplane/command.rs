@@ -1,11 +1,11 @@
 //! Commands of operators to the data-plane thread: ports, controllers, captures, counters.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::fs::File;
 
 use bofuss_agent::FailMode;
 use bofuss_channel::ActiveAddress;
-use bofuss_datapath::{Egress, Time};
+use bofuss_datapath::{Egress, Port, Time};
 use bofuss_embed::record::RecordedInput;
 use bofuss_ext::{Switch, queues};
 use bofuss_frame::Pool;
@@ -197,31 +197,36 @@ impl DataPlane {
     }
 }
 
-/// Lists the configured ports.
+/// Lists the ports, the configured ones first.
 fn list_ports(live: &mut LiveSwitch, configured: &[PortSpec]) -> String {
     let mut text = String::new();
     let ports = live.settled().datapath().ports();
     for spec in configured {
         let _ = match ports.get(&spec.number) {
             None => writeln!(text, "{} {} gone", spec.number, spec.kind),
-            Some(port) => {
-                let down = port.desc.state.has(PortState::LINK_DOWN);
-                let state = if down { "down" } else { "up" };
-                let s = &port.stats;
-                let rx = s.rx_packets;
-                let tx = s.tx_packets;
-                let rx_dropped = s.rx_dropped;
-                let tx_dropped = s.tx_dropped;
-                writeln!(
-                    text,
-                    "{} {} {state} rx_packets={rx} tx_packets={tx} \
-                     rx_dropped={rx_dropped} tx_dropped={tx_dropped}",
-                    spec.number, spec.kind,
-                )
-            }
+            Some(port) => writeln!(text, "{}", port_line(port, &spec.kind)),
         };
     }
+    // A switch of the past has ports that nobody configured here.
+    let is_other = |port: &&Port| {
+        !configured
+            .iter()
+            .any(|spec| spec.number == port.desc.port_no)
+    };
+    for port in ports.values().filter(is_other) {
+        let _ = writeln!(text, "{}", port_line(port, &port.desc.name.0));
+    }
     text
+}
+
+fn port_line(port: &Port, kind: &dyn Display) -> String {
+    let down = port.desc.state.has(PortState::LINK_DOWN);
+    let state = if down { "down" } else { "up" };
+    let s = &port.stats;
+    format!(
+        "{} {kind} {state} rx_packets={} tx_packets={} rx_dropped={} tx_dropped={}",
+        port.desc.port_no, s.rx_packets, s.tx_packets, s.rx_dropped, s.tx_dropped,
+    )
 }
 
 /// Lists the queues of all ports.

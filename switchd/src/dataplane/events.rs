@@ -99,7 +99,8 @@ impl DataPlane {
 
     /// Logs the ports that an entry or group outputs to and that do not exist, each once.
     fn note_missing_ports(&mut self, message: &Message) {
-        let exists = |port| self.live.io().ports.get(port).is_some();
+        let ports = self.live.switch().datapath().ports();
+        let exists = |port| ports.contains_key(&port);
         for port in self.missing_ports.new_in(message, exists) {
             warn!("{}", missing_ports::sentence(port, &self.config.ports));
         }

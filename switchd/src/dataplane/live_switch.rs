@@ -141,8 +141,7 @@ impl LiveSwitch {
         &self.clock
     }
 
-    /// The clock of its thread, which a test stops.
-    #[cfg(test)]
+    /// The clock of its thread, to be stopped.
     pub(super) fn clock_mut(&mut self) -> &mut ThreadClock {
         &mut self.clock
     }

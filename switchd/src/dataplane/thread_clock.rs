@@ -4,14 +4,13 @@ use std::time::{Duration, Instant};
 
 use bofuss_datapath::Time;
 
-/// The time since a switch was made, or one that a test sets.
+/// The time since a switch was made, or one at which it stands still.
 #[derive(Clone, Copy)]
 pub(super) struct ThreadClock {
     /// When the thread began,
     epoch: Instant,
     /// and the time of the switch then.
     began_at: Duration,
-    #[cfg(test)]
     stopped_at: Option<Time>,
 }
 
@@ -21,7 +20,6 @@ impl ThreadClock {
         Self {
             epoch: Instant::now(),
             began_at: Duration::from_nanos(at.0),
-            #[cfg(test)]
             stopped_at: None,
         }
     }
@@ -33,21 +31,16 @@ impl ThreadClock {
 
     /// The time of the switch.
     pub(super) fn now(&self) -> Time {
-        #[cfg(test)]
-        if let Some(at) = self.stopped_at {
-            return at;
-        }
-        Time((self.began_at + self.uptime()).as_nanos() as u64)
+        let goes_on = || Time((self.began_at + self.uptime()).as_nanos() as u64);
+        self.stopped_at.unwrap_or_else(goes_on)
     }
 
-    /// Returns true if a test has set the time.
-    #[cfg(test)]
+    /// Returns true if the time stands still.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped_at.is_some()
     }
 
     /// Stops the time, or lets it go on.
-    #[cfg(test)]
     pub(super) fn stop_at(&mut self, time: Option<Time>) {
         self.stopped_at = time;
     }

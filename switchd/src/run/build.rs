@@ -23,7 +23,9 @@ use super::take_over::Gate;
 use crate::config::{Config, extensions, from_line};
 use crate::dataplane::{BundleClock, DataPlane, DataPlaneParts, Input};
 use crate::error::{Result, context};
+use crate::past::PastMoment;
 use crate::port::{self, OpenPort};
+use crate::recent::RecentMessages;
 use crate::record::{self, RecordFile, RecordWriter, SwitchRecorder};
 use crate::rights::{self, Lock};
 use crate::runtime::POOL_BYTES;
@@ -112,6 +114,33 @@ pub(super) fn build(
         // What happened since will be told by the difference to it.
         predecessor.state = bytes.unwrap_or_default();
     }
+    Ok((plane, datapath_id))
+}
+
+/// Builds a switch that stands still at a past moment, without ports, and gives up rights;
+/// `recent` gets its messages. Runs in the data-plane thread.
+pub(super) fn build_past(
+    config: Config,
+    moment: &dyn PastMoment,
+    recent: &RecentMessages,
+    lock: Option<&Lock>,
+    (events, inputs): (mpsc::Receiver<Event>, mpsc::Receiver<Input>),
+) -> Result<(DataPlane, u64)> {
+    let (now, switch) = moment.reached(&mut |message| recent.keep_past(&message))?;
+    let datapath_id = datapath_id(&config, None);
+    let mut plane = DataPlane::new(DataPlaneParts {
+        switch,
+        now,
+        pool: Pool::new(POOL_BYTES),
+        ports: Vec::new(),
+        config,
+        recorder: None,
+        events,
+        inputs,
+        monitor: LinkMonitor::open().map_err(context("watching links"))?,
+    })?;
+    plane.stop_time();
+    rights::give_up(lock)?;
     Ok((plane, datapath_id))
 }
 

@@ -2,16 +2,16 @@
 
 use std::thread;
 
-use bofuss_channel::{Endpoint, Hub, Listener, PassiveAddress};
+use bofuss_channel::{Endpoint, Event, Hub, Listener, PassiveAddress};
 use tokio::sync::{mpsc, oneshot};
 use tracing::error_span;
 
-use super::build::build;
+use super::build::{build, build_past};
 use super::sockets::RunSockets;
 use super::take_over::{self, Go, LeftListeners};
 use super::{
     ClosingSwitch, DataPlaneQueue, EVENT_QUEUE, Enter, INPUT_QUEUE, PORT_CLOSE_TIMEOUT, Running,
-    Shared, settings,
+    Shared, Watchers, settings,
 };
 use crate::capture::MessageCaptures;
 use crate::config::Config;
@@ -19,6 +19,9 @@ use crate::error::{Error, Result, context};
 use crate::recent::RecentMessages;
 use crate::snoop::SnoopClients;
 use crate::successor::Predecessor;
+
+/// The number of the first connection to a switch of the past, whose own have smaller ones.
+const AFTER_PAST: u64 = 1 << 32;
 
 /// A switch that is built, but does not take over the one that it replaces before the others of its
 /// process can start, too. If this is dropped, it does not.
@@ -59,7 +62,7 @@ pub async fn prepare(
     let snoop_clients = SnoopClients::default();
     let recent = RecentMessages::default();
     let watchers = (&messages, &snoop_clients, &recent);
-    let hub = Hub::new(settings(&config, watchers), events);
+    let hub = hub(&config, watchers, events);
     let replaced = take_over::replaced(&mut config)?;
     let mut sockets = None;
     if replaced.is_none() {
@@ -75,6 +78,7 @@ pub async fn prepare(
     let (go, mut gate) = take_over::gate();
     let plane_config = config.clone();
     let lock = shared.lock.clone();
+    let of_past = recent.clone();
     // At a lower level than error, a filter for errors would remove the name from their lines.
     let several = shared
         .are_several
@@ -87,7 +91,11 @@ pub async fn prepare(
             let built = predecessor.and_then(|mut predecessor| {
                 let ways = (&mut predecessor, &mut gate);
                 let queues = (received, asked);
-                let (plane, id) = build(plane_config, lock.as_deref(), enter, ways, queues)?;
+                let lock = lock.as_deref();
+                let (plane, id) = match plane_config.past.clone() {
+                    Some(moment) => build_past(plane_config, &*moment, &of_past, lock, queues)?,
+                    None => build(plane_config, lock, enter, ways, queues)?,
+                };
                 Ok((plane, (id, predecessor)))
             });
             let (plane, started) = match built {
@@ -118,6 +126,15 @@ pub async fn prepare(
     };
     prepared.wait().await?;
     Ok(prepared)
+}
+
+/// A hub for the connections of a switch.
+fn hub(config: &Config, watchers: Watchers<'_>, events: mpsc::Sender<Event>) -> Hub {
+    let hub = Hub::new(settings(config, watchers), events);
+    if config.past.is_some() {
+        hub.number_from(AFTER_PAST);
+    }
+    hub
 }
 
 impl Prepared {

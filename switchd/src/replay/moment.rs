@@ -1,0 +1,67 @@
+//! `bofuss replay`: plays a record, or lets its switch stand still at one of its moments.
+
+use std::path::PathBuf;
+
+use bofuss_datapath::Time;
+use bofuss_ext::Switch;
+
+use super::messages::RecordedMessages;
+use super::{Replay, ReplayOptions};
+use crate::config::{Options, from_line};
+use crate::error::Result;
+use crate::past::{KeepMessage, PastMoment};
+use crate::runtime::with_runtime;
+use crate::still;
+
+/// Does what the options say. Errors: a sentence for the user, also if an output differs.
+pub fn run(options: ReplayOptions) -> Result<()> {
+    let Some(name) = &options.serve else {
+        return options.run();
+    };
+    let moment = RecordedMoment {
+        file: options.file,
+        until: options.until,
+    };
+    with_runtime(moment.serve(name))
+}
+
+/// A record, and the last line of it that is played, if not all are.
+#[derive(Debug)]
+struct RecordedMoment {
+    file: PathBuf,
+    until: Option<usize>,
+}
+
+impl RecordedMoment {
+    /// Serves the switch of this moment as `name`. Errors: the record's, with its line; those of
+    /// [`still::serve`].
+    async fn serve(self, name: &str) -> Result<()> {
+        let mut replay = Replay {
+            until: self.until,
+            only_reads: true,
+            ..Replay::default()
+        };
+        replay.read_file(&self.file)?;
+        let recorded = replay.config.ok_or("there is no record")?;
+        let options = Options {
+            name: Some(name.into()),
+            ..from_line(&recorded.options)?
+        };
+        let what = self.file.display().to_string();
+        still::serve(options, Some(recorded.datapath_id), &what, self).await
+    }
+}
+
+impl PastMoment for RecordedMoment {
+    fn reached(&self, keep: KeepMessage<'_>) -> Result<(Time, Switch)> {
+        let mut replay = Replay {
+            until: self.until,
+            messages: Some(RecordedMessages::new(keep)),
+            ..Replay::default()
+        };
+        replay.read_file(&self.file)?;
+        replay.report(&self.file.display());
+        let player = replay.player.ok_or("there is no switch")?;
+        Ok((replay.now, player.into_switch()))
+    }
+}
