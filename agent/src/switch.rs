@@ -36,6 +36,41 @@ use crate::trace;
 mod optional;
 
 /// An OpenFlow switch: everything but threads, sockets, clocks and files.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
+/// use bofuss_datapath::{Config, Datapath, Time};
+/// use bofuss_frame::{Frame, Pool};
+/// use bofuss_oflib::message::Empty;
+/// use bofuss_oflib::types::QueueId;
+/// use bofuss_oflib::{Catalogue, Message, PortNo, Version};
+///
+/// /// Keeps the messages of the switch; it has no ports.
+/// struct Sent(Vec<(ConnId, u32, Message)>);
+///
+/// impl SwitchIo for Sent {
+///     fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
+///     fn flush(&mut self) {}
+///     fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+///         self.0.push((conn, xid, message));
+///     }
+///     fn has_room(&self, _: ConnId) -> bool {
+///         true
+///     }
+///     fn set_link(&mut self, _: PortNo, _: bool) {}
+/// }
+///
+/// let pool = Pool::new(1 << 20);
+/// let datapath: Datapath = Datapath::new(Config::default(), Arc::new(Catalogue::default()), pool);
+/// let mut switch = Switch::new(Time(0), datapath, Identity::default(), FailMode::Secure);
+/// let (controller, mut sent) = (ConnId(1), Sent(Vec::new()));
+/// switch.connected(Time(0), controller, Version::V1_3, true);
+/// let request = Request { xid: 7, head: &[], message: Ok(Message::BarrierRequest(Empty)) };
+/// switch.message(Time(1_000), controller, request, &mut sent);
+/// assert_eq!(sent.0, [(controller, 7, Message::BarrierReply(Empty))]);
+/// ```
 pub struct Switch<E: FrameEngine = PlainEngine> {
     datapath: Datapath<E>,
     identity: Identity,

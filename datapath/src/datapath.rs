@@ -33,7 +33,35 @@ use crate::tables::shape::PipelineShape;
 use crate::tables::shared::SharedInstructions;
 use crate::{Config, Entry, Hook, Port, QueueSpec, Sink, Table, Time, Trial};
 
-/// An OpenFlow switch without connections.
+/// An OpenFlow switch without connections: frames and changes go in by calls, and what they cause
+/// goes to a [`Sink`] before the call returns.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use bofuss_datapath::{Config, Datapath, Time};
+/// use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+/// use bofuss_oflib::message::{FlowModCommand, PortDesc};
+/// use bofuss_oflib::text::parse_flow;
+/// use bofuss_oflib::{Catalogue, PortNo};
+///
+/// let catalogue = Arc::new(Catalogue::default());
+/// let pool = Pool::new(1 << 20);
+/// let mut datapath: Datapath = Datapath::new(Config::default(), catalogue.clone(), pool.clone());
+/// // A sink that keeps the frames that are sent.
+/// let mut sent: Vec<Frame> = Vec::new();
+/// for number in [1, 2] {
+///     let desc = PortDesc { port_no: PortNo(number), ..PortDesc::default() };
+///     datapath.port_control(Time(0), &mut sent).changed(desc, OffloadCapabilities::default());
+/// }
+/// let rule = "in_port=1,actions=set_field:02:00:00:00:00:02->eth_dst,output:2";
+/// let flow_mod = parse_flow(rule, FlowModCommand::ADD, &catalogue).expect("it is one");
+/// datapath.control(Time(0), &mut sent).flow_mod(&flow_mod).expect("it has place");
+///
+/// let frame = pool.frame(&[0xff; 60]).expect("the pool is empty");
+/// datapath.receive(Time(1_000), PortNo(1), &mut vec![frame], &mut sent);
+/// assert_eq!(sent[0].bytes()[..6], [2, 0, 0, 0, 0, 2]);
+/// ```
 pub struct Datapath<E: FrameEngine = PlainEngine> {
     pipeline: Pipeline<E>,
     lane: Lane<E>,
