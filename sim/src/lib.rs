@@ -2,6 +2,34 @@
 //!
 //! Nothing here opens a file or a socket, starts a thread or reads a clock, so runs are
 //! deterministic: equal networks with equal seeds have the same events.
+//!
+//! A [`Scenario`](scenario::Scenario) is a network with its traffic, from a text; a [`Network`] is
+//! built by calls.
+//!
+//! ```
+//! use bofuss_sim::scenario::{NoOutside, Scenario};
+//!
+//! let text = r#"
+//!     end = 2.0
+//!     [topology]
+//!     shape = "line"
+//!     switches = 2
+//!     hosts = 1
+//!     [defaults.switch]
+//!     fail_mode = "standalone"
+//!     [[traffic]]
+//!     kind = "ping"
+//!     from = "h1"
+//!     to = "h2"
+//!     count = 1
+//! "#;
+//! let mut scenario = Scenario::build(text, None, &mut NoOutside)?;
+//! // An observer would see each event; `()` ignores them.
+//! scenario.run_until(scenario.end(), &mut ())?;
+//! let statistics = scenario.statistics();
+//! assert_eq!(statistics["traffic"][0]["received"], 1);
+//! # Ok::<(), bofuss_sim::scenario::ScenarioError>(())
+//! ```
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
