@@ -2,6 +2,8 @@
 //! and states go on, and if it cannot start, the switch goes on.
 #![allow(clippy::unwrap_used)]
 
+mod uninterrupted;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -416,81 +418,4 @@ fn without_a_running_switch_one_starts_as_usual() {
     until("it runs", || said().contains("waiting for controllers"));
     assert!(said().contains("there is none to replace"), "{}", said());
     assert_eq!(switch.terminate(), Some(0));
-}
-
-/// Frames are numbered and come every 50 us; the longest time without one tells how long the switch
-/// did not forward, beside the longest before.
-#[test]
-#[ignore = "it measures: run it alone, with a released switch"]
-fn how_long_a_switch_with_100_000_entries_does_not_forward() {
-    const ENTRIES: u32 = 100_000;
-    const EVERY: Duration = Duration::from_micros(50);
-    for (accelerate, has_states) in [("off", false), ("auto", false), ("off", true)] {
-        let folder = Folder::new("pause");
-        let mut lab = Lab::new(2, &["--accelerate", accelerate]);
-        lab.all_ping();
-        let address = |n: u32| std::net::Ipv4Addr::from(0x0b00_0000 + n);
-        let line = |n: u32| format!("table=1,ip,nw_src={},actions=output:2\n", address(n));
-        let flows: String = (0..ENTRIES).map(line).collect();
-        fs::write(folder.file("flows"), flows).unwrap();
-        lab.asks(&["add-flows", &folder.file("flows")]);
-        lab.asks(&["add-flow", "priority=9,in_port=1,udp,actions=output:2"]);
-        if has_states {
-            lab.asks(&["state_mod", "table_config,table=5,stateful=1"]);
-        }
-        let to = SocketAddr::from((bofuss_tests::address(2), 7000));
-        let sink = lab.host(2, || UdpSocket::bind(to).unwrap());
-        let source = lab.host(1, || {
-            UdpSocket::bind((bofuss_tests::address(1), 0)).unwrap()
-        });
-        sink.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
-        let done = Arc::new(AtomicBool::new(false));
-        let is_done = Arc::clone(&done);
-        let sender = std::thread::spawn(move || {
-            let (begin, mut sent) = (Instant::now(), 0u32);
-            while !is_done.load(Relaxed) {
-                let due = (begin.elapsed().as_nanos() / EVERY.as_nanos()) as u32;
-                for number in sent..due {
-                    source.send_to(&number.to_be_bytes(), to).unwrap();
-                }
-                sent = due;
-                std::thread::yield_now();
-            }
-            sent
-        });
-        let receiver = std::thread::spawn(move || {
-            let mut bytes = [0; 4];
-            let (mut gaps, mut came, mut last) = (Vec::new(), Vec::new(), Instant::now());
-            while sink.recv(&mut bytes).is_ok() {
-                gaps.push((last.elapsed(), came.len()));
-                last = Instant::now();
-                came.push(u32::from_be_bytes(bytes));
-            }
-            (gaps, came)
-        });
-        std::thread::sleep(Duration::from_secs(2));
-        let log = folder.file(&format!("log-{}", lab.switch.0.id()));
-        replace(&mut lab, &folder);
-        std::thread::sleep(Duration::from_secs(2));
-        done.store(true, Relaxed);
-        let sent = sender.join().unwrap();
-        let (mut gaps, came) = receiver.join().unwrap();
-        assert!(came.is_sorted() && came.len() > 10_000);
-        let jumps = came.windows(2).filter(|pair| pair[1] != pair[0] + 1);
-        let jumps: Vec<_> = jumps.map(|pair| pair[1] - pair[0] - 1).collect();
-        gaps.sort();
-        gaps.reverse();
-        let lost = sent as usize - came.len();
-        println!(
-            "--accelerate {accelerate}, states {has_states}: {lost} of {sent} lost: {jumps:?}"
-        );
-        println!("longest times without a frame: {:?}", &gaps[..5]);
-        let log = fs::read_to_string(log).unwrap();
-        println!(
-            "{}",
-            log.lines()
-                .find(|line| line.contains("taken over"))
-                .unwrap()
-        );
-    }
 }

@@ -67,7 +67,8 @@ struct cpu {
 	u32 ifindex; // The port that `verdict` is about.
 	u32 verdict;
 	u32 leg;
-	u32 unused[11];
+	u32 is_shared; // Whether sockets of two switches may meet a frame.
+	u32 unused[10];
 };
 #define UP 0
 #define DROP 0xffffffff
@@ -231,6 +232,9 @@ SEC("socket/decide") int accel_decide(struct __sk_buff *skb)
 
 	if (!cpu)
 		return -1;
+	// The other socket has met this frame: it is decided and counted once.
+	if (cpu->is_shared && (cpu->section & 1) && cpu->ifindex == skb->ifindex)
+		return cpu->verdict == UP ? -1 : 0;
 	begin(cpu);
 	cpu->ifindex = skb->ifindex;
 	cpu->leg = 0;

@@ -121,6 +121,19 @@ impl InKernel {
         Arc::clone(&self.0.borrow().table.program.filter)
     }
 
+    /// Lets sockets of another switch have the filter, too, and meet the frames of these ports.
+    pub fn share(&self, is_shared: bool) {
+        self.0.borrow().table.share(is_shared);
+    }
+
+    /// Holds no frames back any more.
+    pub fn end_holds(&self) {
+        let inner = self.0.borrow();
+        for place in inner.ports.keys() {
+            inner.table.hold(*place, 0);
+        }
+    }
+
     /// Accelerates a port from now on. Errors: why it cannot.
     pub fn add_port(&self, number: PortNo, interface: Interface) -> Result<(), Unavailable> {
         let inner = &mut *self.0.borrow_mut();

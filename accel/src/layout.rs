@@ -124,7 +124,9 @@ pub(crate) struct Cpu {
     /// Odd while a frame is between its decision and its departure.
     pub(crate) section: AtomicU64,
     verdict: [AtomicU32; 3],
-    unused: [AtomicU32; 11],
+    /// 1 if sockets of two switches may meet a frame, which is decided once.
+    pub(crate) is_shared: AtomicU32,
+    unused: [AtomicU32; 10],
 }
 
 /// What applies to all flows.

@@ -310,6 +310,13 @@ impl FlowTable {
         }
     }
 
+    /// Sets whether sockets of two switches may meet a frame.
+    pub(crate) fn share(&self, is_shared: bool) {
+        for cpu in &self.program.cpus[..self.n_cpus] {
+            cpu.is_shared.store(is_shared.into(), Release);
+        }
+    }
+
     /// Notes that all frames that arrived on the port at this place before `at_ns` have left.
     pub(crate) fn drained(&self, port: u8, at_ns: u64) {
         let places = &self.program.settings[0].drained;

@@ -74,6 +74,8 @@ pub struct AfPacket {
     claim: Arc<Claim>,
     /// True if it shares the interface's frames: no other socket may take its place.
     is_member: bool,
+    /// True if it receives by the program of a predecessor.
+    is_beside: bool,
 }
 
 impl AfPacket {
@@ -133,6 +135,7 @@ impl AfPacket {
             options,
             claim,
             is_member: false,
+            is_beside: false,
             link,
         }
     }
@@ -361,8 +364,26 @@ impl PortDriver for AfPacket {
         self.link.mtu_bytes = mtu_bytes;
     }
 
-    fn begin_reception(&mut self) -> io::Result<()> {
-        self.unmute()
+    fn receive_beside(&mut self, program: &Arc<OwnedFd>) -> io::Result<()> {
+        if self.claim.is_waiting() {
+            self.socket.set_filter(program)?;
+            self.is_beside = true;
+        }
+        Ok(())
+    }
+
+    fn begin_reception(&mut self) -> io::Result<bool> {
+        if self.claim.is_waiting() && !self.is_beside {
+            self.unmute()?;
+        }
+        Ok(self.is_beside)
+    }
+
+    fn receive_alone(&mut self) -> io::Result<()> {
+        if mem::take(&mut self.is_beside) {
+            self.unmute()?;
+        }
+        Ok(())
     }
 
     fn take_over(&mut self) -> Result<(), OpenError> {

@@ -134,9 +134,22 @@ pub trait PortDriver {
         None
     }
 
+    /// Receives beside a predecessor what its program leaves to switches, if the port was opened to
+    /// wait because that has the interface. All that arrives before [`Self::begin_reception`] is
+    /// the predecessor's. Errors: the system's.
+    fn receive_beside(&mut self, _program: &Arc<OwnedFd>) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Receives from now on, if the port was opened to wait for this because another switch has the
-    /// interface; others receive already. Errors: the system's.
-    fn begin_reception(&mut self) -> io::Result<()> {
+    /// interface; others receive already. Returns true if the frames that it has received are the
+    /// predecessor's, and have to be dropped. Errors: the system's.
+    fn begin_reception(&mut self) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    /// Receives by its own filter, and no longer by a predecessor's program. Errors: the system's.
+    fn receive_alone(&mut self) -> io::Result<()> {
         Ok(())
     }
 

@@ -7,12 +7,17 @@
 //!                          <-      ok\n
 //!                                  a line of JSON (Names), and with it descriptors
 //!                                  its state: 8 bytes of length, and the state
+//! it receives, too
 //! BEGIN                    ->      it receives no more
 //!                          <-      STOPPED
-//!                                  it sends what it has received, and leaves its ports
-//!                          <-      LEFT, the last states of extensions,
-//!                                  and its state again, with what happened meanwhile
+//! drops what both received         it sends what it has received, and leaves its ports
+//!                          <-      LEFT, the last states of extensions
+//! DONE: it forwards        ->      its accelerator has forwarded known flows until now
+//!                          <-      its state again, with what happened meanwhile
 //! ```
+//!
+//! Known flows of the accelerator are decided by the switch's program until DONE: it is the filter
+//! of the successor's sockets, too.
 //!
 //! A switch that refuses says `error SENTENCE`. Whoever closes the connection before BEGIN gives
 //! up, and the switch goes on.
@@ -22,6 +27,7 @@ use std::mem::{MaybeUninit, take};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bofuss_embed::saved::{MAX_STATE_BYTES, seal};
@@ -49,6 +55,10 @@ const BEGIN: &[u8; 1] = b"b";
 pub const STOPPED: &[u8; 1] = b"s";
 /// and when it has left its ports.
 pub const LEFT: &[u8; 1] = b"l";
+/// What the successor says when it forwards.
+const DONE: &[u8; 1] = b"d";
+/// The time that it may take from [`LEFT`] until then.
+const MOST_AWAITED: Duration = Duration::from_secs(2);
 /// Why nothing comes any more.
 const ENDED: &str = "--replace: the running switch has ended, or waited for this one no longer";
 /// How a connection fails that the peer has closed,
@@ -75,6 +85,15 @@ pub struct Left {
     pub listeners: Vec<(String, OwnedFd)>,
     /// The folder of its states, locked.
     pub state_folder: Option<OwnedFd>,
+    /// What its accelerator has.
+    pub below: Option<Below>,
+}
+
+/// The filter of an accelerator, which knows what the kernel forwards.
+pub struct Below {
+    pub filter: Arc<OwnedFd>,
+    /// The interfaces whose frames it sees.
+    pub interfaces: Vec<String>,
 }
 
 /// The line with the names of what is left; descriptors come in the order of these fields.
@@ -86,6 +105,8 @@ struct Names {
     listeners: Vec<String>,
     /// Whether there is a folder of states.
     has_state_folder: bool,
+    /// The accelerated interfaces, if there is an accelerator.
+    accelerated: Option<Vec<String>>,
 }
 
 impl Left {
@@ -154,11 +175,16 @@ impl Successor {
                 .map(|socket| socket.0.clone())
                 .collect(),
             has_state_folder: left.state_folder.is_some(),
+            accelerated: left.below.as_ref().map(|below| below.interfaces.clone()),
         };
         let line = format!("ok\n{}\n", serde_json::to_string(&names)?);
         let made = left.ports.iter().filter_map(|port| port.1.as_ref());
         let listeners = left.listeners.iter().map(|socket| &socket.1);
-        let all = made.chain(listeners).chain(&left.state_folder);
+        let filter = left.below.iter().map(|below| &*below.filter);
+        let all = made
+            .chain(listeners)
+            .chain(&left.state_folder)
+            .chain(filter);
         let descriptors: Vec<_> = all.map(AsFd::as_fd).collect();
         if descriptors.len() > MOST_DESCRIPTORS {
             return Err(io::Error::other(
@@ -183,6 +209,8 @@ impl Successor {
             return Err(io::Error::other("it said something else"));
         }
         self.stream.set_write_timeout(Some(MOST_HELD))?;
+        // For `await_done`.
+        self.stream.set_read_timeout(Some(MOST_AWAITED))?;
         Ok(self.stream)
     }
 }
@@ -203,6 +231,12 @@ impl Write for Successor {
 fn send_state(stream: &mut impl Write, state: &[u8]) -> io::Result<()> {
     stream.write_all(&(state.len() as u64).to_be_bytes())?;
     stream.write_all(state)
+}
+
+/// Waits until the successor forwards. Errors: the system's, also that this takes too long.
+pub fn await_done(stream: &mut UnixStream) -> io::Result<()> {
+    let mut done = [0; DONE.len()];
+    stream.read_exact(&mut done)
 }
 
 /// Sends the state of a switch that has left its ports; nothing if it cannot be written.
@@ -266,6 +300,16 @@ impl Predecessor {
         self.left.state_folder.take()
     }
 
+    /// What its accelerator has.
+    pub fn below(&self) -> Option<&Below> {
+        self.left.below.as_ref()
+    }
+
+    /// Tells it that this switch forwards. Errors: it is gone.
+    pub fn done(&mut self) -> Result<()> {
+        self.stream.write_all(DONE).map_err(context(ENDED))
+    }
+
     /// Lets it begin to leave its ports, and waits until it receives no more. Errors: it is gone,
     /// or does not answer.
     pub fn begin(&mut self) -> Result<()> {
@@ -310,6 +354,10 @@ fn of_names(line: &str, descriptors: Vec<OwnedFd>) -> Option<Left> {
     }
     if names.has_state_folder {
         left.state_folder = Some(descriptors.next()?);
+    }
+    if let Some(interfaces) = names.accelerated {
+        let filter = Arc::new(descriptors.next()?);
+        left.below = Some(Below { filter, interfaces });
     }
     Some(left)
 }

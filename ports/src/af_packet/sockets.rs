@@ -60,12 +60,11 @@ impl AfPacket {
         Ok(())
     }
 
-    /// Receives from now on, if another switch has received so far.
+    /// Receives from now on what its filter leaves to it, or all.
     pub(super) fn unmute(&self) -> io::Result<()> {
-        match (&self.filter, self.claim.is_waiting()) {
-            (_, false) => Ok(()),
-            (Some(program), true) => self.socket.set_filter(program),
-            (None, true) => self.socket.begin_reception(),
+        match &self.filter {
+            Some(program) => self.socket.set_filter(program),
+            None => self.socket.begin_reception(),
         }
     }
 

@@ -42,6 +42,7 @@ impl DataPlane {
                 let _ = reply.send(self.left());
             }
             SuccessorInput::GaveUp => {
+                self.live.accelerator().share_no_more();
                 self.saver.forget_successor(&mut self.live);
             }
             SuccessorInput::Begins(successor) => {
@@ -54,8 +55,9 @@ impl DataPlane {
     }
 
     /// What a successor gets beside the state.
-    fn left(&self) -> Left {
+    fn left(&mut self) -> Left {
         let mut left = Left::default();
+        left.below = self.live.accelerator().share();
         for port in self.live.io().ports.all() {
             if let Some(name) = port.interface() {
                 left.add(name, port.driver.descriptor());
@@ -67,12 +69,17 @@ impl DataPlane {
     }
 
     /// Takes the ports over from a predecessor: first their frames, while that sends its last ones;
-    /// then the states of extensions, which these have changed.
+    /// then the states of extensions, which these have changed. Flows that the predecessor's
+    /// accelerator knows it forwards on, until [`Self::forward_alone`].
     ///
     /// Errors: it is gone, or the system's.
     pub fn take_over(&mut self, predecessor: &mut Predecessor) -> Result<()> {
+        if let Some(below) = predecessor.below() {
+            self.live.io_mut().ports.receive_beside(below)?;
+        }
         predecessor.begin()?;
-        self.live.io_mut().ports.begin_reception()?;
+        let pool = self.live.pool().clone();
+        self.live.io_mut().ports.begin_reception(&pool)?;
         predecessor.wait()?;
         self.live.io_mut().ports.take_over();
         let states = predecessor.last_state()?;
@@ -80,6 +87,13 @@ impl DataPlane {
         let now = self.live.now();
         warn_of(&states.restore_states(now, self.live.unrecorded().0));
         Ok(())
+    }
+
+    /// Forwards all frames from now on, those of flows that the predecessor's accelerator knows,
+    /// too. Errors: it is gone, or the system's.
+    pub fn forward_alone(&mut self, predecessor: &mut Predecessor) -> Result<()> {
+        self.live.io_mut().ports.receive_alone()?;
+        predecessor.done()
     }
 
     /// Ends: saves the state, or leaves it and the ports to a successor.
@@ -93,10 +107,10 @@ impl DataPlane {
 
     /// Leaves the ports to the successor, and then tells it what happened since it got the state.
     fn leave(&mut self, mut successor: UnixStream) {
+        self.live.accelerator().take_no_more();
         let waiting = self.live.io_mut().ports.leave();
         // What arrives now waits there.
         let told = successor.write_all(successor::STOPPED);
-        self.live.accelerator().end();
         self.send_last_frames(waiting);
         // The successor may begin files of the same names.
         self.live.io_mut().ports.copiers.clear();
@@ -105,6 +119,8 @@ impl DataPlane {
         let told = told.and_then(|()| {
             let states = self.saver.collect_states(&mut self.live);
             successor::send_last_state(&mut successor, states)?;
+            successor::await_done(&mut successor)?;
+            self.live.accelerator().end();
             let state = self
                 .saver
                 .collect_at_once(&self.config.queues, &mut self.live);

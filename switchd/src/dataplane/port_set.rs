@@ -17,9 +17,12 @@ use crate::capture::{CopyTarget, FrameCopier};
 use crate::config::PortSpec;
 use crate::export::{Bell, Export, PortTap, TappedPort};
 use crate::port::{OpenPort, PortGroup};
+use crate::successor::Below;
 
 /// Most frames that wait for a port; further ones are dropped and counted.
 const MAX_QUEUED_FRAMES: usize = 1024;
+/// Batches of frames that a port has received beside its predecessor at most.
+const MOST_BATCHES_BESIDE: usize = 1024;
 
 /// A port with its transmit queue.
 struct PortSlot {
@@ -331,11 +334,42 @@ impl PortSet {
         waiting
     }
 
-    /// Receives the frames of ports whose predecessor receives them no longer. Errors: the
-    /// system's.
-    pub fn begin_reception(&mut self) -> io::Result<()> {
+    /// Receives, beside a predecessor and by its program, the frames of these interfaces. Errors:
+    /// the system's.
+    pub fn receive_beside(&mut self, below: &Below) -> io::Result<()> {
+        for slot in self.slots.values_mut() {
+            let interface = slot.port.interface();
+            if interface.is_some_and(|name| below.interfaces.iter().any(|known| known == name)) {
+                slot.port.driver.receive_beside(&below.filter)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives the frames of ports whose predecessor receives them no longer; those that it has
+    /// received, too, are dropped. Errors: the system's.
+    pub fn begin_reception(&mut self, pool: &Pool) -> io::Result<()> {
+        let mut frames = Vec::new();
+        for slot in self.slots.values_mut() {
+            let driver = &mut slot.port.driver;
+            if !driver.begin_reception()? {
+                continue;
+            }
+            for _ in 0..MOST_BATCHES_BESIDE {
+                frames.clear();
+                // A port that is gone says so later, too.
+                if driver.recv(pool, &mut frames, BATCH_FRAMES).unwrap_or(0) == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives by the own filters of all ports. Errors: the system's.
+    pub fn receive_alone(&mut self) -> io::Result<()> {
         let mut slots = self.slots.values_mut();
-        slots.try_for_each(|slot| slot.port.driver.begin_reception())
+        slots.try_for_each(|slot| slot.port.driver.receive_alone())
     }
 
     /// Takes all ports over that a predecessor has left. One that another switch has claimed

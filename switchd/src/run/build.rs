@@ -110,6 +110,7 @@ pub(super) fn build(
     begin_threads(&mut plane, folder, writer)?;
     if let Some(predecessor) = predecessor {
         let took = begun.elapsed();
+        plane.forward_alone(predecessor)?;
         info!("the ports are taken over, after {took:?} without them");
         // What happened since will be told by the difference to it.
         predecessor.state = bytes.unwrap_or_default();

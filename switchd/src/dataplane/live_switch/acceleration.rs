@@ -19,6 +19,7 @@ use crate::config::{Accelerate, AccelerateOptions};
 use crate::dataplane::io::DataPlaneIo;
 use crate::dataplane::thread_clock::ThreadClock;
 use crate::error::Result;
+use crate::successor::Below;
 
 /// The most flows that are shown, so that this takes no longer than some frames do.
 const MOST_SHOWN: usize = 256;
@@ -38,6 +39,8 @@ pub struct Acceleration {
     refused: BTreeMap<PortNo, String>,
     /// Why it is paused.
     paused: Option<&'static str>,
+    /// True if flows that are not below stay above.
+    takes_no_more: bool,
     /// The addresses that interfaces have got since the switch began, by their numbers.
     addresses: BTreeSet<(u32, IpAddr)>,
 }
@@ -50,6 +53,7 @@ impl Acceleration {
             is_required: false,
             refused: BTreeMap::new(),
             paused: None,
+            takes_no_more: false,
             addresses: BTreeSet::new(),
         }
     }
@@ -231,6 +235,34 @@ impl Accelerator<'_> {
         }
     }
 
+    /// Lets a successor's sockets have the filter, too. Returns it; `None` without an accelerator.
+    pub(in crate::dataplane) fn share(&mut self) -> Option<Below> {
+        let kernel = self.acceleration.kernel.as_ref().ok()?;
+        kernel.share(true);
+        let ports = kernel.ports().into_iter();
+        let names = ports.filter_map(|number| self.io.ports.get(number)?.interface());
+        Some(Below {
+            filter: kernel.filter(),
+            interfaces: names.map(String::from).collect(),
+        })
+    }
+
+    /// The successor has given up.
+    pub(in crate::dataplane) fn share_no_more(&mut self) {
+        if let Ok(kernel) = &self.acceleration.kernel {
+            kernel.share(false);
+        }
+    }
+
+    /// Takes no further flows: frames of theirs wait in a successor's sockets, which others may not
+    /// overtake.
+    pub(in crate::dataplane) fn take_no_more(&mut self) {
+        if let Ok(kernel) = &self.acceleration.kernel {
+            kernel.end_holds();
+            self.acceleration.takes_no_more = true;
+        }
+    }
+
     /// Ends, with all packets counted, when no program decides any more, because another process
     /// has taken the ports over. The programs that obeyed stay, and go with this process: to take
     /// one away takes the kernel some 10 ms.
@@ -262,7 +294,9 @@ impl Accelerator<'_> {
 
     /// Notes that frames of a port have left, if all have; `count` were just taken.
     pub(super) fn note_drained(&self, number: PortNo, count: usize) {
-        if let Ok(kernel) = &self.acceleration.kernel {
+        if let Ok(kernel) = &self.acceleration.kernel
+            && !self.acceleration.takes_no_more
+        {
             let is_behind = self.switch.datapath().lane().backlog.has(number);
             kernel.drained(number, count, || {
                 !is_behind && self.io.ports.is_drained(number)
