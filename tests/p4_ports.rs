@@ -68,13 +68,21 @@ fn says(name: &str, command: &str) -> String {
     said
 }
 
+/// Panics: if a replay of this record has other outputs, or not so many runs.
+fn is_done_again(record: &str, runs: &str) {
+    let output = run(Command::new(program("bofuss")).args(["replay", record]));
+    let said = printed(&output);
+    assert!(output.status.success() && said.contains(runs), "{said}");
+}
+
 #[test]
 fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
     if !have(&["ip", "ping"]) {
         return;
     }
     let files = Files::new("p4-hosts");
-    let lab = files.lab(2, &["--metrics", "0"]);
+    let record = files.0.file("record");
+    let mut lab = files.lab(2, &["--metrics", "0", "--record", &record]);
     lab.all_ping();
     lab.udp(1, 2);
     // Senders leave checksums and cutting to the switch.
@@ -100,7 +108,9 @@ fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
     until("it is captured", || frames(&seen).len() >= 4);
     assert!(says(name, "captures").contains("seen.pcap"));
     assert_eq!(says(name, &format!("end-capture {seen}")), "");
-    assert_eq!(says(name, "captures"), "");
+    let captures = says(name, "captures");
+    assert!(captures.starts_with(&format!("record {record} inputs=")));
+    assert!(captures.ends_with(" lost=0\n"), "{captures}");
     let before = says(name, "p4 tables");
     let packet = "020000000002020000000001080045000014000000004000 0000 0a0000010a000002";
     let told = says(name, &format!("p4 trace 1 {packet}"));
@@ -130,9 +140,13 @@ fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
         "port_receive_packets_total{switch=\"",
         "dropped_packets_total{switch=\"",
         "p4_digests_total{switch=\"",
+        "record_inputs_total{switch=\"",
     ] {
         assert!(page.contains(&format!("bofuss_{family}{name}\"")), "{page}");
     }
+    assert_eq!(lab.switch.terminate(), Some(0));
+    assert!(fs::read_to_string(&record).unwrap().contains(",gso=tcp4:"));
+    is_done_again(&record, "1 run, ");
 }
 
 /// A datagram of one byte from host 1 to host 2, to this port of UDP, with the checksum of IPv4.
@@ -249,7 +263,8 @@ fn a_new_program_runs_once_it_is_right_and_the_old_one_until_then() {
         return;
     }
     let files = Files::new("p4-reload");
-    let lab = files.lab(2, &["--lock-down"]);
+    let record = files.0.file("record");
+    let mut lab = files.lab(2, &["--lock-down", "--record", &record]);
     lab.all_ping();
     let entries = files.0.file("entries.json");
     fs::write(&entries, ENTRIES.replace("\"port\": 2", "\"port\": 999")).unwrap();
@@ -278,6 +293,10 @@ fn a_new_program_runs_once_it_is_right_and_the_old_one_until_then() {
     for line in ["CapPrm:\t0000000000000000", "Seccomp:\t2", "NoNewPrivs:\t1"] {
         assert!(status.contains(line), "{line}: {status}");
     }
+    assert_eq!(lab.switch.terminate(), Some(0));
+    let text = fs::read_to_string(&record).unwrap();
+    assert_eq!(text.matches(" program 0 fresh - ").count(), 3);
+    is_done_again(&record, "1 run, ");
 }
 
 #[test]
@@ -358,6 +377,10 @@ fn what_does_not_go_with_a_program_is_refused_with_its_place() {
         ),
         (vec!["--p4", &program_file, "--workers", "2"], "--workers: "),
         (
+            vec!["--p4", &program_file, "--record-frames", "headers"],
+            "--record-frames headers: with --p4, a P4 program may read any byte",
+        ),
+        (
             vec!["--p4", &program_file, "--accelerate", "on"],
             "--accelerate: ",
         ),
@@ -383,7 +406,8 @@ fn a_port_comes_back_and_two_switches_have_two_names() {
         return;
     }
     let files = Files::new("p4-names");
-    let lab = files.lab(2, &[]);
+    let record = files.0.file("record");
+    let mut lab = files.lab(2, &["--record", &record]);
     let other = Command::new(program("bofuss"))
         .args(["run", "--name", &lab.name])
         .output()
@@ -406,4 +430,8 @@ fn a_port_comes_back_and_two_switches_have_two_names() {
         says(&lab.name, "ports").contains(&format!("2 {port} up"))
     });
     assert_eq!(says(&lab.name, "shutdown"), "");
+    assert_eq!(lab.switch.0.wait().unwrap().code(), Some(0));
+    let text = fs::read_to_string(&record).unwrap();
+    assert!(text.contains(" port-gone 2\n"), "{text}");
+    is_done_again(&record, "1 run, ");
 }

@@ -13,9 +13,11 @@ use std::time::{Duration, Instant};
 
 use bofuss_p4runtime::wire::entities::{EntityKind, TableEntry};
 use bofuss_p4runtime::wire::messages::{
-    PacketMetadata, PacketOut, StreamMessageRequestUpdate, StreamMessageResponseUpdate, Update,
-    UpdateType, WriteRequest, WriteResponse,
+    PacketMetadata, PacketOut, SetForwardingPipelineConfigRequestAction,
+    StreamMessageRequestUpdate, StreamMessageResponseUpdate, Update, UpdateType, WriteRequest,
+    WriteResponse,
 };
+use bofuss_tests::folder::Folder;
 use bofuss_tests::{Lab, PATIENCE, have, printed, program, run, until};
 
 use pki::Pki;
@@ -180,6 +182,75 @@ fn a_switch_without_a_program_drops_all_until_a_controller_sets_one() {
         in_time(set_program(&lab, &address));
         assert_eq!(lab.switch.terminate(), Some(0));
     }
+}
+
+/// Lets a controller change what packets meet, also what is refused, and the program.
+async fn change(lab: &Lab, address: &str) {
+    let [mut one, mut two] = [1, 2].map(|host| Tap::of(lab, host, number));
+    let mut controller = Controller::primary(address, 2).await;
+    let entry = |key, port| {
+        let send = action("MyIngress.send", &[port]);
+        EntityKind::TableEntry(exact(EXACTLY, key, send))
+    };
+    let entries = vec![entry(5, 2), entry(6, 1)];
+    let written = controller.write(UpdateType::Modify, entries).await;
+    written.expect_err("there is no entry for 6");
+    let reconcile = SetForwardingPipelineConfigRequestAction::ReconcileAndCommit;
+    controller.configure(reconcile).await;
+    one.send([frame(1, 5, 4), frame(9, 7, 5)]);
+    assert_eq!(two.waits_for(1), [4], "the entry is kept");
+    assert_eq!(one.waits_for(1), [5], "the digest was sent");
+    let out = PacketOut {
+        payload: frame(0, 0, 6),
+        metadata: vec![PacketMetadata {
+            metadata_id: 1,
+            value: vec![2],
+        }],
+    };
+    let out = StreamMessageRequestUpdate::Packet(out);
+    controller.send(out).await;
+    assert_eq!(two.waits_for(1), [6]);
+}
+
+#[test]
+fn what_controllers_change_is_recorded_and_done_again() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let folder = Folder::new("p4-record");
+    let record = folder.file("record");
+    let address = free_address();
+    let mut words = vec!["--p4runtime", &address, "--p4-cpu-port", CPU_PORT];
+    words.extend(["--record", &record]);
+    let mut lab = Lab::new(2, &words);
+    in_time(set_program(&lab, &address));
+    in_time(change(&lab, &address));
+    assert_eq!(lab.switch.terminate(), Some(0));
+    let text = std::fs::read_to_string(&record).unwrap();
+    for part in [
+        " fresh ",
+        " kept ",
+        " write ",
+        "\n> refused 1 5\n",
+        " packet-out 510 ",
+        "\n> digest 0 0x7 0x0\n",
+    ] {
+        assert!(text.contains(part), "{part} is in the record");
+    }
+    let replay = |more: &[&str]| {
+        let output = run(Command::new(program("bofuss"))
+            .args(["replay", &record])
+            .args(more));
+        assert!(output.status.success(), "{}", printed(&output));
+        printed(&output)
+    };
+    assert!(replay(&[]).contains("outputs as recorded"));
+    let sent = text.lines().position(|line| line.contains(" packet-out "));
+    let line = (sent.unwrap() + 1).to_string();
+    assert!(replay(&["--explain", &line]).contains("parser"));
+    let copy = folder.file("copy");
+    replay(&["--write", &copy]);
+    assert_eq!(std::fs::read_to_string(&copy).unwrap(), text);
 }
 
 #[test]

@@ -70,6 +70,8 @@ fn played(items: &[Item]) -> String {
     for item in items {
         match item {
             Item::Run(config, detail) => player = Player::new(config, *detail, Box::new(make)).ok(),
+            // Only the daemon can play P4Runtime.
+            Item::P4Run(_) => player = None,
             Item::Step(step) => {
                 let Some(player) = &mut player else {
                     continue;

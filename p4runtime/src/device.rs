@@ -7,18 +7,18 @@ use tokio::sync::{Mutex as Turns, MutexGuard as TurnGuard};
 use tokio::task::spawn_blocking;
 use tonic::Code;
 
+use crate::change::{commit, refused};
 use crate::digests::{data, nanoseconds};
-use crate::entities::{Step, Target, View, steps};
+use crate::entities::{Step, Target, steps};
 use crate::error::{Refusal, Result};
-use crate::job::{Link, Report};
+use crate::job::{Change, Link, Report};
 use crate::pipeline::Pipeline;
 use crate::side::Side;
 use crate::streams::Streams;
-use crate::wire::entities::{Entity, EntityKind, TableEntry};
+use crate::wire::entities::{Entity, TableEntry};
 use crate::wire::messages::{
     DigestListAck, ForwardingPipelineConfig, IdleTimeoutNotification, PacketOut,
     SetForwardingPipelineConfigRequestAction as Action, StreamMessageResponseUpdate, Update,
-    UpdateType,
 };
 
 /// The updates of one job.
@@ -133,39 +133,22 @@ impl Device {
         let old = self.pipelines().running.clone();
         let info = pipeline.info.clone();
         let side = self.side.clone();
-        let done = self.link.ask(move |switch, now| {
+        let change = Change::Pipeline {
+            config: pipeline.config.clone(),
+            keeps,
+        };
+        let act = move |switch: &mut Switch, now| {
             let mut side = side.lock().unwrap_or_else(PoisonError::into_inner);
-            let old_switch = std::mem::replace(switch, Switch::new(program, now));
-            let old_side = std::mem::take(&mut *side);
-            let Some(old) = old.filter(|_| keeps) else {
-                return Ok(());
-            };
-            let view = View {
-                switch: &old_switch,
-                side: &old_side,
-                info: &old.info,
+            let old = old.as_ref().map(|old| &*old.info).filter(|_| keeps);
+            let mut target = Target {
+                switch,
+                side: &mut side,
+                info: &info,
                 now,
             };
-            let result = view.written().and_then(|entities| {
-                let mut target = Target {
-                    switch,
-                    side: &mut side,
-                    info: &info,
-                    now,
-                };
-                entities.into_iter().try_for_each(|entity| {
-                    let r#type = kept_type(&entity);
-                    let entity = Some(Box::new(entity));
-                    let r#type = r#type as i32;
-                    target.write(&Update { r#type, entity })
-                })
-            });
-            if result.is_err() {
-                *switch = old_switch;
-                *side = old_side;
-            }
-            result
-        });
+            commit(&mut target, Switch::new(program, now), old)
+        };
+        let done = self.link.change(change, act, |done| refused([done]));
         done.await?.map_err(|refusal| {
             let what = format!("what was written does not fit the new pipeline: {refusal}");
             Refusal::new(Code::InvalidArgument, what)
@@ -188,10 +171,10 @@ impl Device {
                 return Ok(results);
             }
             let _turn = self.turn(&pipeline).await?;
-            let done = self.act(&pipeline, move |target| -> Vec<Result<()>> {
-                some.iter().map(|update| target.write(update)).collect()
-            });
-            results.extend(done.await?);
+            let some: Arc<[Update]> = some.into();
+            let change = Change::Write(some.clone());
+            let job = self.job(&pipeline, move |target| target.write_all(&some));
+            results.extend(self.link.change(change, job, |done| refused(done)).await?);
         }
     }
 
@@ -231,9 +214,18 @@ impl Device {
         pipeline: &Pipeline,
         act: impl FnOnce(&mut Target<'_>) -> T + Send + 'static,
     ) -> Result<T> {
+        self.link.ask(self.job(pipeline, act)).await
+    }
+
+    /// What does something with the switch and all that is known of it.
+    fn job<T, F: FnOnce(&mut Target<'_>) -> T + Send + 'static>(
+        &self,
+        pipeline: &Pipeline,
+        act: F,
+    ) -> impl FnOnce(&mut Switch, u64) -> T + Send + 'static + use<T, F> {
         let info = pipeline.info.clone();
         let side = self.side.clone();
-        let job = move |switch: &mut Switch, now| {
+        move |switch, now| {
             let mut side = side.lock().unwrap_or_else(PoisonError::into_inner);
             act(&mut Target {
                 switch,
@@ -241,8 +233,7 @@ impl Device {
                 info: &info,
                 now,
             })
-        };
-        self.link.ask(job).await
+        }
     }
 
     /// Sends a packet-out. Errors: there is no CPU port or pipeline, metadata that does not fit.
@@ -360,18 +351,4 @@ fn idle_entries(target: &mut Target<'_>) -> Vec<TableEntry> {
         }
     }
     found
-}
-
-/// How an entity that was read is written to a new switch.
-fn kept_type(entity: &Entity) -> UpdateType {
-    match &entity.entity {
-        Some(EntityKind::TableEntry(entry)) if entry.is_default_action => UpdateType::Modify,
-        Some(
-            EntityKind::ValueSetEntry(_)
-            | EntityKind::MeterEntry(_)
-            | EntityKind::CounterEntry(_)
-            | EntityKind::RegisterEntry(_),
-        ) => UpdateType::Modify,
-        _ => UpdateType::Insert,
-    }
 }

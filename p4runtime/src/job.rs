@@ -4,17 +4,49 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bofuss_p4::{Digest, Sink, Switch};
+use prost::Message;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::Refusal;
+use crate::wire::messages::{ForwardingPipelineConfig, Update, WriteRequest};
 
-/// What is to be done with a switch and the time, in microseconds since it began.
-type Control = Box<dyn FnOnce(&mut Switch, u64) + Send>;
+/// The number of an update that was refused, from 0 in its job, and the code of gRPC for it.
+pub type RefusedUpdate = (usize, i32);
+
+/// What is to be done with a switch and the time, in microseconds since it began. Returns what was
+/// refused.
+type Control = Box<dyn FnOnce(&mut Switch, u64) -> Vec<RefusedUpdate> + Send>;
+
+/// A change that a controller makes to a switch, for its record. Clones share it.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// It sets a pipeline, with the time as the seed of random numbers.
+    Pipeline {
+        /// The P4Info and the program.
+        config: Arc<ForwardingPipelineConfig>,
+        /// True if what controllers wrote to the old one is written to this one.
+        keeps: bool,
+    },
+    /// It makes updates.
+    Write(Arc<[Update]>),
+}
+
+impl Change {
+    /// The updates as a WriteRequest that has only these.
+    pub fn encoded(updates: &[Update]) -> Vec<u8> {
+        let updates = updates.to_vec();
+        let request = WriteRequest {
+            updates,
+            ..WriteRequest::default()
+        };
+        request.encode_to_vec()
+    }
+}
 
 /// Something to do for the thread that owns the switch.
 pub enum Job {
-    /// To read or change the switch.
-    Control(Control),
+    /// To read or change the switch; with the change, if it is one.
+    Control(Control, Option<Change>),
     /// To process a frame, as if it had arrived at `port`.
     Packet {
         /// The port, as the program numbers it.
@@ -26,10 +58,14 @@ pub enum Job {
 
 impl Job {
     /// Does it. `now` is in microseconds since the switch began; what leaves goes to `sink`.
-    pub fn run<S: Sink>(self, switch: &mut Switch, now: u64, sink: &mut S) {
+    /// Returns the updates that were refused; a pipeline counts as one.
+    pub fn run<S: Sink>(self, switch: &mut Switch, now: u64, sink: &mut S) -> Vec<RefusedUpdate> {
         match self {
-            Self::Control(act) => act(switch, now),
-            Self::Packet { port, frame } => switch.receive(port, &frame, now, sink),
+            Self::Control(act, _) => act(switch, now),
+            Self::Packet { port, frame } => {
+                switch.receive(port, &frame, now, sink);
+                Vec::new()
+            }
         }
     }
 }
@@ -44,11 +80,34 @@ impl Link {
         &self,
         act: impl FnOnce(&mut Switch, u64) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
+        self.send(None, act, |_| Vec::new()).await
+    }
+
+    /// The same for a change, which is recorded with what `refused` finds in the result.
+    pub async fn change<T: Send + 'static>(
+        &self,
+        change: Change,
+        act: impl FnOnce(&mut Switch, u64) -> T + Send + 'static,
+        refused: fn(&T) -> Vec<RefusedUpdate>,
+    ) -> Result<T, Refusal> {
+        self.send(Some(change), act, refused).await
+    }
+
+    async fn send<T: Send + 'static>(
+        &self,
+        change: Option<Change>,
+        act: impl FnOnce(&mut Switch, u64) -> T + Send + 'static,
+        refused: fn(&T) -> Vec<RefusedUpdate>,
+    ) -> Result<T, Refusal> {
         let (reply, answer) = oneshot::channel();
-        let job = Job::Control(Box::new(move |switch, now| {
+        let act = move |switch: &mut Switch, now| {
+            let done = act(switch, now);
+            let refused = refused(&done);
             // Who asked may be gone.
-            let _ = reply.send(act(switch, now));
-        }));
+            let _ = reply.send(done);
+            refused
+        };
+        let job = Job::Control(Box::new(act), change);
         // If the thread has ended, the answer says so.
         let _ = self.0.send(job).await;
         let ended = |_| Refusal::unavailable("the switch is ending");

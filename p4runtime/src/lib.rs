@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod arbitration;
+mod change;
 mod connections;
 mod device;
 mod digests;
@@ -25,7 +26,8 @@ mod text;
 mod value;
 pub mod wire;
 
+pub use change::ChangePlayer;
 pub use connections::{ServeError, Server, Settings, TlsFiles};
 pub use error::Refusal;
-pub use job::{Job, Reports};
+pub use job::{Change, Job, RefusedUpdate, Reports};
 pub use pipeline::Pipeline;

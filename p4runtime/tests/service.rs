@@ -352,10 +352,11 @@ async fn registers_are_read_in_all_their_cells() {
             .externs_mut()
             .set_register(0, 2, &value)
             .expect("there are 4");
+        Vec::new()
     };
     running
         .jobs
-        .send(Job::Control(Box::new(act)))
+        .send(Job::Control(Box::new(act), None))
         .await
         .expect("it is there");
     let mut controller = Controller::connect(&running.address).await;

@@ -13,14 +13,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bofuss_channel::Reading;
+use bofuss_embed::record::P4RecordedConfig;
 use bofuss_frame::Pool;
-use bofuss_p4::Switch;
 use bofuss_ports::{LinkMonitor, restore_settings_left};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::account::Account;
+use crate::config::p4::LoadedSwitch;
 use crate::config::{Config, P4Program, table};
 use crate::control::{self, CommandRequest};
 use crate::dataplane::{Answer, Scrape};
@@ -28,6 +29,7 @@ use crate::error::{Error, Result, context};
 use crate::manager::Manager;
 use crate::metrics::{self, MetricsRequest};
 use crate::process::{Hangup, SHUTDOWN_ANSWER_DELAY};
+use crate::record::{RecordFile, SwitchRecorder};
 use crate::reload::ConfigSource;
 use crate::rights::{self, Lock};
 use crate::run::{PREDECESSOR_TIMEOUT, open_control};
@@ -46,7 +48,7 @@ const PORT_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 const FOLLOWED: &[&str] = &["p4", "p4-entries", "seed", "log"];
 
 /// A configuration that was read again, with the switch that it describes.
-type Change = (Option<ConfigSource>, Config, Switch);
+type Change = (Option<ConfigSource>, Config, LoadedSwitch);
 
 /// The peer that asked for a reload, if it was no signal.
 type Asker = Option<oneshot::Sender<Answer>>;
@@ -82,9 +84,9 @@ pub async fn serve(
     let (to, requests) = mpsc::channel(1);
     let control = open_control(&mut config, &folder, &to).await?;
     let program = config.p4.as_mut().ok_or("there is no P4 program")?;
-    let switch = program.take_switch().ok_or("the switch runs already")?;
+    let loaded = program.take_switch().ok_or("the switch runs already")?;
     let (server, controllers) = runtime::open(program).await?.unzip();
-    let (queue, done) = start(&config, switch, lock.clone(), controllers).await?;
+    let (queue, done) = start(&config, loaded, lock.clone(), controllers).await?;
     let process = P4Process {
         config,
         source: Arc::new(source),
@@ -112,7 +114,7 @@ pub async fn serve(
 /// Starts the data-plane thread. Returns its queue, and where its end is told. Errors: a sentence.
 async fn start(
     config: &Config,
-    switch: Switch,
+    loaded: LoadedSwitch,
     lock: Option<Arc<Lock>>,
     controllers: Option<ToControllers>,
 ) -> Result<(P4Queue, oneshot::Receiver<Result<()>>)> {
@@ -123,7 +125,7 @@ async fn start(
     thread::Builder::new()
         .name("data-plane".into())
         .spawn(move || {
-            let mut plane = match build(&its_config, switch, lock.as_deref(), asked) {
+            let mut plane = match build(&its_config, loaded, lock.as_deref(), asked) {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
             };
@@ -142,13 +144,21 @@ async fn start(
 /// Opens the ports of the switch and gives up rights, in the data-plane thread. Errors: a sentence.
 fn build(
     config: &Config,
-    switch: Switch,
+    loaded: LoadedSwitch,
     lock: Option<&Lock>,
     inputs: mpsc::Receiver<Input>,
 ) -> Result<P4Plane> {
     let monitor = LinkMonitor::open().map_err(context("watching links"))?;
     let pool = Pool::new(POOL_BYTES);
-    let mut plane = P4Plane::new(switch, pool, monitor, inputs, config.clone())?;
+    let file = config.record.as_deref().map(RecordFile::open).transpose()?;
+    let run = P4RecordedConfig {
+        cpu_port: config.p4.as_ref().and_then(P4Program::cpu_port),
+    };
+    let begun = file.map(|file| SwitchRecorder::of_p4(file, config, run, pool.clone()));
+    let (recorder, writer) = begun.unzip();
+    let mut plane = P4Plane::new(loaded.switch, pool, monitor, inputs, config.clone())?;
+    plane.outlet.recorder = recorder;
+    plane.note_all(loaded.inputs);
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     for spec in &config.ports {
         plane.add_port(port::open_until(spec, 1, end, None)?)?;
@@ -157,8 +167,11 @@ fn build(
         warn!("settings that killed switches have left: {error}");
     }
     rights::give_up(lock)?;
-    // The threads that write captures have the rights that are left.
+    // The threads that write captures and the record have the rights that are left.
     plane.begin_copiers()?;
+    if let (Some(recorder), Some(writer)) = (&mut plane.outlet.recorder, writer) {
+        recorder.start(writer).map_err(context("record thread"))?;
+    }
     Ok(plane)
 }
 
@@ -302,8 +315,8 @@ impl P4Process {
         report(done, reply);
     }
 
-    async fn follow(&mut self, (source, mut config, switch): Change) -> Answer {
-        self.queue.ask(|plane| plane.switch = switch).await?;
+    async fn follow(&mut self, (source, mut config, loaded): Change) -> Answer {
+        self.queue.ask(|plane| plane.replace(loaded)).await?;
         if config.log != self.config.log {
             log::set(&config.log)?;
         }
@@ -344,9 +357,9 @@ fn read_again(source: &ConfigSource, old: &Config) -> Result<Change> {
         return Err(error.into());
     }
     let program = config.p4.as_mut();
-    let switch = program.and_then(P4Program::take_switch);
-    let switch = switch.ok_or("there is no P4 program")?;
-    Ok((source, config, switch))
+    let loaded = program.and_then(P4Program::take_switch);
+    let loaded = loaded.ok_or("there is no P4 program")?;
+    Ok((source, config, loaded))
 }
 
 /// Logs the result of a change, and tells it to whoever asked.

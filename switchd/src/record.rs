@@ -15,8 +15,8 @@ use std::{fmt, mem};
 use bofuss_agent::ConnId;
 use bofuss_datapath::Time;
 use bofuss_embed::record::{
-    Answers, CUT_MARK, FULL_LINE, LAST_LINE, NotedStep, RecordedConfig, RecordedConnections,
-    RecordedInput, RecordedOutput,
+    Answers, CUT_MARK, FIRST_LINE, FULL_LINE, FrameDetail, LAST_LINE, NotedStep, P4RecordedConfig,
+    RecordedConfig, RecordedConnections, RecordedInput, RecordedOutput,
 };
 use bofuss_ext::Switch;
 use bofuss_frame::{Frame, KEPT_SHARE, Pool};
@@ -171,13 +171,35 @@ impl SwitchRecorder {
         switch: &Switch,
         pool: Pool,
     ) -> (Self, RecordWriter) {
+        let catalogue = switch.datapath().catalogue().clone();
+        let connections = RecordedConnections::new(catalogue, config.record_frames);
+        let first_line = config.record_frames.first_line();
+        let begin = format!("{first_line}\nswitch {}\n", recorded(config, switch));
+        Self::beginning_with(begin, file, connections, pool)
+    }
+
+    /// The same for a switch with a P4 program. Its record has whole frames.
+    pub fn of_p4(
+        file: RecordFile,
+        config: &Config,
+        run: P4RecordedConfig,
+        pool: Pool,
+    ) -> (Self, RecordWriter) {
+        let connections = RecordedConnections::new(config.catalogue.clone(), FrameDetail::Whole);
+        let begin = format!("{FIRST_LINE}\n{run}\n");
+        Self::beginning_with(begin, file, connections, pool)
+    }
+
+    fn beginning_with(
+        begin: String,
+        file: RecordFile,
+        connections: RecordedConnections,
+        pool: Pool,
+    ) -> (Self, RecordWriter) {
         let (to, entries) = channel();
         let state = Arc::new(RecordState::default());
-        let catalogue = switch.datapath().catalogue().clone();
-        let detail = config.record_frames;
-        let first_line = detail.first_line();
         let writer = RecordWriter {
-            begin: format!("{first_line}\nswitch {}\n", recorded(config, switch)),
+            begin,
             entries,
             state: state.clone(),
             file,
@@ -187,7 +209,7 @@ impl SwitchRecorder {
             to: Some(to),
             writer: None,
             state,
-            connections: RecordedConnections::new(catalogue, detail),
+            connections,
             answers: Answers::default(),
             denied: RefCell::default(),
             step: None,

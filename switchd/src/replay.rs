@@ -2,6 +2,7 @@
 
 mod messages;
 pub mod moment;
+mod p4;
 
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
@@ -13,8 +14,8 @@ use std::path::{Path, PathBuf};
 use bofuss_channel::open_input;
 use bofuss_datapath::Time;
 use bofuss_embed::record::{
-    FrameDetail, Item, LAST_LINE, NotedStep, Player, RecordReader, RecordedConfig, RecordedInput,
-    RecordedStep,
+    FIRST_LINE, FrameDetail, Item, LAST_LINE, NotedStep, P4RecordedConfig, Player, RecordReader,
+    RecordedConfig, RecordedInput, RecordedOutput, RecordedStep,
 };
 use bofuss_ext::trace::Trace;
 
@@ -23,9 +24,11 @@ use crate::output::print;
 use crate::run::remake_switch;
 
 use messages::RecordedMessages;
+use p4::P4Player;
 
-/// The longest line of a record in bytes: more than a batch of the longest frames has.
-const MAX_LINE_BYTES: u64 = 16 << 20;
+/// The longest line of a record in bytes: more than the digits of the longest P4 program of a
+/// controller, which has 40 MiB.
+const MAX_LINE_BYTES: u64 = 96 << 20;
 /// The most inputs with other outputs that are described; all are counted.
 const REPORTED_DIFFERENCES: usize = 3;
 /// Most bytes of a line that are printed.
@@ -89,6 +92,45 @@ fn new_file(path: &Path) -> Result<BufWriter<File>> {
         .map_err(context(format!("--write {}", path.display())))
 }
 
+/// A switch of either kind.
+enum AnyPlayer {
+    OpenFlow(Box<Player>),
+    P4(Box<P4Player>),
+}
+
+impl AnyPlayer {
+    fn play(
+        &mut self,
+        at: Time,
+        input: &RecordedInput,
+        denied: &[u32],
+    ) -> Result<Vec<RecordedOutput>> {
+        match self {
+            Self::OpenFlow(player) => Ok(player.play(at, input, denied)?),
+            Self::P4(player) => player.play(at, input),
+        }
+    }
+
+    /// Explains what becomes of the frames of an input; nothing without one. Errors: its port is
+    /// not there.
+    fn explain(&mut self, at: Time, input: &RecordedInput) -> Result<String> {
+        let player = match self {
+            Self::OpenFlow(player) => player,
+            Self::P4(player) => return player.explain(at, input),
+        };
+        let RecordedInput::Frames(port, frames) = input else {
+            return Ok(String::new());
+        };
+        let mut text = String::new();
+        for frame in frames {
+            let bytes = frame.filled();
+            let trace = Trace::of(player.switch(), at, *port, frame.tunnel_id, &bytes)?;
+            text += &trace.to_string();
+        }
+        Ok(text)
+    }
+}
+
 /// A record that is being played.
 #[derive(Default)]
 struct Replay<'a> {
@@ -103,7 +145,7 @@ struct Replay<'a> {
     /// The configuration of the run.
     config: Option<RecordedConfig>,
     messages: Option<RecordedMessages<'a>>,
-    player: Option<Player>,
+    player: Option<AnyPlayer>,
     /// The time of the last input.
     now: Time,
     /// The line that an error or a warning is about.
@@ -188,6 +230,7 @@ impl Replay<'_> {
             }
             match item {
                 Item::Run(config, detail) => self.begin(config, detail)?,
+                Item::P4Run(config) => self.begin_p4(config)?,
                 Item::Step(step) => {
                     self.line = step.line;
                     self.play(&step)?;
@@ -204,20 +247,33 @@ impl Replay<'_> {
     }
 
     fn begin(&mut self, config: RecordedConfig, detail: FrameDetail) -> Result<()> {
-        if !self.only_reads {
-            let player = Player::new(&config, detail, Box::new(remake_switch));
-            self.player = Some(player?);
-        }
-        self.end_run()?;
-        self.runs += 1;
-        self.now = Time(0);
         if let Some(messages) = &mut self.messages {
             messages.begin(&config);
         }
         let first_line = detail.first_line();
-        self.write(&format!("{first_line}\nswitch {config}\n"))?;
+        let head = format!("{first_line}\nswitch {config}\n");
+        let mut player = None;
+        if !self.only_reads {
+            let made = Player::new(&config, detail, Box::new(remake_switch))?;
+            player = Some(AnyPlayer::OpenFlow(Box::new(made)));
+        }
         self.config = Some(config);
-        Ok(())
+        self.begin_run(player, &head)
+    }
+
+    fn begin_p4(&mut self, config: P4RecordedConfig) -> Result<()> {
+        self.config = None;
+        let head = format!("{FIRST_LINE}\n{config}\n");
+        let player = P4Player::new(config)?;
+        self.begin_run(Some(AnyPlayer::P4(Box::new(player))), &head)
+    }
+
+    fn begin_run(&mut self, player: Option<AnyPlayer>, head: &str) -> Result<()> {
+        self.player = player;
+        self.now = Time(0);
+        self.end_run()?;
+        self.runs += 1;
+        self.write(head)
     }
 
     fn play(&mut self, recorded: &RecordedStep) -> Result<()> {
@@ -226,14 +282,8 @@ impl Replay<'_> {
         }
         let (at, input) = RecordedInput::read(&recorded.text)?;
         let player = self.player.as_mut().ok_or("there is no switch")?;
-        if self.explain == Some(recorded.line)
-            && let RecordedInput::Frames(port, frames) = &input
-        {
-            for frame in frames {
-                let trace =
-                    Trace::of(player.switch(), at, *port, frame.tunnel_id, &frame.filled())?;
-                self.explained += &trace.to_string();
-            }
+        if self.explain == Some(recorded.line) {
+            self.explained += &player.explain(at, &input)?;
         }
         let played = player.play(at, &input, &recorded.denied);
         let outputs = played?;
@@ -336,10 +386,10 @@ mod tests {
 
     use super::*;
 
-    const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/records");
+    pub(super) const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/records");
 
     /// Plays a text. Errors: the line, and what is wrong.
-    fn played(text: &[u8]) -> Result<Replay<'static>> {
+    pub(super) fn played(text: &[u8]) -> Result<Replay<'static>> {
         let mut replay = Replay::default();
         let mut reader = RecordReader::default();
         match replay.read(Cursor::new(text), &mut reader) {
@@ -384,7 +434,7 @@ mod tests {
                 format!("{head}{{}}\n1 frames 1 00\n"),
                 "line 3: there is no port 1",
             ),
-            (long, "line 3: it has more than 16777216 bytes"),
+            (long, "line 3: it has more than 100663296 bytes"),
         ] {
             let error = played(text.as_bytes()).err().unwrap();
             assert!(error.text.starts_with(told), "{error}");

@@ -65,7 +65,8 @@ impl RecordedConnections {
             | RecordedInput::ForgetAddresses
             | RecordedInput::Queue(..)
             | RecordedInput::QueueGone(..)
-            | RecordedInput::Reconfigure(_) => {}
+            | RecordedInput::Reconfigure(_)
+            | RecordedInput::P4(_) => {}
         }
     }
 

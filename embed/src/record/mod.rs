@@ -8,7 +8,8 @@
 //! ```text
 //! bofuss-record 1                                   a run begins; `bofuss-record 1 headers` if
 //!                                                   payload is left out, see FrameDetail
-//! switch ID SECRET EPOCH PROFILE OPTIONS            its configuration, see RecordedConfig
+//! switch ID SECRET EPOCH PROFILE OPTIONS            its configuration, see RecordedConfig; or
+//! p4 CPU_PORT                                       of a switch with a P4 program
 //! TIME port OFFLOADS DESC                           an input, its time in nanoseconds
 //! TIME frames PORT FRAME...
 //! ? 3 8                                             questions 3 and 8 of the input got a no
@@ -27,6 +28,7 @@
 
 mod connections;
 mod headers;
+mod p4;
 mod player;
 mod reader;
 mod text;
@@ -48,6 +50,7 @@ use bofuss_oflib::{ParseError, PortNo, Version};
 
 pub use connections::RecordedConnections;
 pub use headers::FrameDetail;
+pub use p4::{P4Input, P4Output, P4RecordedConfig};
 pub use player::{Answers, Player};
 pub use reader::{Item, RecordReader, RecordedStep};
 
@@ -114,7 +117,7 @@ pub struct RecordedReconfiguration {
     pub queues: Vec<(PortNo, QueueId, QueueSpec)>,
 }
 
-/// One input: a call of a [`Switch`](bofuss_agent::Switch).
+/// One input: a call of a [`Switch`](bofuss_agent::Switch), or of a switch with a P4 program.
 #[derive(Clone, Debug)]
 pub enum RecordedInput {
     /// `port OFFLOADS DESC`: a port was added or changed. OFFLOADS is `-`, or the offloads that it
@@ -176,13 +179,15 @@ pub enum RecordedInput {
     /// `reconfigure PORTS QUEUES ID SECRET EPOCH PROFILE OPTIONS`: PORTS is `-` or a list of
     /// `OFFLOADS:DESC` with `;` in between, QUEUES one of `PORT:QUEUE:SPEC`.
     Reconfigure(Box<RecordedReconfiguration>),
+    /// An input of a switch with a P4 program.
+    P4(P4Input),
 }
 
 /// One output.
 #[derive(Clone, Debug)]
 pub enum RecordedOutput {
     /// `frame PORT QUEUE FRAME`: a frame leaves by a port; QUEUE is the queue that it waited in, or
-    /// 0.
+    /// 0, and with a P4 program its priority.
     Frame(PortNo, QueueId, RecordedFrame),
     /// `message CONNECTION MESSAGE`.
     Message(ConnId, Vec<u8>),
@@ -193,6 +198,8 @@ pub enum RecordedOutput {
     Link(PortNo, bool),
     /// `advertise PORT FEATURES`: what a port advertises has to be changed.
     Advertise(PortNo, PortFeatures),
+    /// An output of a switch with a P4 program.
+    P4(P4Output),
 }
 
 /// An input with its answers and outputs.
@@ -221,6 +228,8 @@ impl NotedStep {
             bytes += lengths.sum::<usize>() + size_of_val(&frames[..]);
         } else if let RecordedInput::Message { bytes: held, .. } = &self.input {
             bytes += held.len();
+        } else if let RecordedInput::P4(input) = &self.input {
+            bytes += input.held_bytes();
         }
         for output in &self.outputs {
             bytes += size_of::<RecordedOutput>();
@@ -228,6 +237,8 @@ impl NotedStep {
             | RecordedOutput::Message(_, held) = output
             {
                 bytes += held.len();
+            } else if let RecordedOutput::P4(output) = output {
+                bytes += output.held_bytes();
             }
         }
         bytes

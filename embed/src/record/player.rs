@@ -206,6 +206,9 @@ fn take(
             let _ = switch.ports(at, io, |ports| ports.delete_queue(*port, *queue));
         }
         RecordedInput::Reconfigure(new) => reconfigure(switch, make, at, new, io)?,
+        RecordedInput::P4(_) => {
+            return Err(String::from("it is an input of a switch with a P4 program").into());
+        }
     }
     Ok(())
 }

@@ -3,13 +3,18 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::words::{LineWords, shortened};
-use super::{CUT_MARK, FIRST_LINE, FULL_LINE, FrameDetail, LAST_LINE, RecordError, RecordedConfig};
+use super::{
+    CUT_MARK, FIRST_LINE, FULL_LINE, FrameDetail, LAST_LINE, P4RecordedConfig, RecordError,
+    RecordedConfig,
+};
 
 /// One item of a record, complete with all of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A run begins: its configuration, and how much of each frame it has.
     Run(RecordedConfig, FrameDetail),
+    /// A run of a switch with a P4 program begins. It has whole frames.
+    P4Run(P4RecordedConfig),
     /// An input with its outputs.
     Step(RecordedStep),
     /// This many inputs are missing.
@@ -86,11 +91,7 @@ impl RecordReader {
         match self.place {
             ReaderPlace::Outside => Err(outside(line)),
             ReaderPlace::Head => {
-                let Some(rest) = line.strip_prefix("switch ") else {
-                    return Err(String::from("'switch' is missing").into());
-                };
-                let config = RecordedConfig::read(&mut LineWords(rest))?;
-                items.push(Item::Run(config, self.detail));
+                items.push(self.head(line)?);
                 self.place = ReaderPlace::Inside;
                 Ok(())
             }
@@ -101,6 +102,22 @@ impl RecordReader {
     /// Ends the record; appends the last input, some of whose outputs may be missing, to `items`.
     pub fn end(&mut self, items: &mut Vec<Item>) {
         items.extend(self.step.take().map(Item::Step));
+    }
+
+    /// Reads the second line of a run. Errors: what is wrong with it.
+    fn head(&self, line: &str) -> Result<Item, RecordError> {
+        if let Some(config) = P4RecordedConfig::read(line) {
+            if self.detail != FrameDetail::Whole {
+                let what = "a switch with a P4 program has whole frames in its record";
+                return Err(String::from(what).into());
+            }
+            return config.map(Item::P4Run);
+        }
+        let Some(rest) = line.strip_prefix("switch ") else {
+            return Err(String::from("'switch' is missing").into());
+        };
+        let config = RecordedConfig::read(&mut LineWords(rest))?;
+        Ok(Item::Run(config, self.detail))
     }
 
     fn inside(&mut self, line: &str, items: &mut Vec<Item>) -> Result<(), RecordError> {

@@ -12,11 +12,11 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{PortNo, Version};
 
 use super::words::{
-    HexDigits, LineWords, bytes, desc, end_list, list, number, offloads, shortened, write_desc,
-    write_offloads,
+    HexDigits, LineWords, bytes, choice, desc, end_list, list, number, offloads, shortened,
+    write_desc, write_offloads,
 };
 use super::{
-    NotedStep, RecordError, RecordedConfig, RecordedFrame, RecordedInput, RecordedOutput,
+    NotedStep, P4Input, RecordError, RecordedConfig, RecordedFrame, RecordedInput, RecordedOutput,
     RecordedReconfiguration,
 };
 
@@ -51,6 +51,7 @@ impl Display for RecordedOutput {
             Self::Link(port, true) => write!(f, "link {} up", port.0),
             Self::Link(port, false) => write!(f, "link {} down", port.0),
             Self::Advertise(port, features) => write!(f, "advertise {} {}", port.0, features.0),
+            Self::P4(output) => output.fmt(f),
         }
     }
 }
@@ -115,6 +116,7 @@ impl RecordedInput {
                 new.write(out);
                 Ok(())
             }
+            Self::P4(input) => input.write(out),
         };
     }
 
@@ -190,7 +192,11 @@ impl RecordedInput {
             }
             "queue-gone" => Self::QueueGone(port(words)?, QueueId(words.number("queue")?)),
             "reconfigure" => Self::Reconfigure(Box::new(RecordedReconfiguration::read(words)?)),
-            _ => return Err(format!("'{}' is no input", shortened(name)).into()),
+            _ => {
+                let of_p4 = P4Input::read(name, words)?;
+                let unknown = || format!("'{}' is no input", shortened(name));
+                Self::P4(of_p4.ok_or_else(unknown)?)
+            }
         })
     }
 }
@@ -228,15 +234,6 @@ fn read_connect(words: &mut LineWords<'_>) -> Result<RecordedInput, RecordError>
         .ok_or_else(|| format!("'{}' is no version", shortened(word)))?;
     let is_controller = choice(words, "controller", "tool")?;
     Ok(RecordedInput::Connect(id, *version, is_controller))
-}
-
-/// Returns true if the next word is `first`. Errors: it is neither `first` nor `second`.
-fn choice(words: &mut LineWords<'_>, first: &str, second: &str) -> Result<bool, RecordError> {
-    let word = words.next(first)?;
-    if word != first && word != second {
-        return Err(format!("'{}' is not {first} or {second}", shortened(word)).into());
-    }
-    Ok(word == first)
 }
 
 impl RecordedReconfiguration {

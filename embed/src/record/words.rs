@@ -51,6 +51,19 @@ impl<'l> LineWords<'l> {
     }
 }
 
+/// Returns true if the next word is `first`. Errors: it is neither `first` nor `second`.
+pub(super) fn choice(
+    words: &mut LineWords<'_>,
+    first: &str,
+    second: &str,
+) -> Result<bool, RecordError> {
+    let word = words.next(first)?;
+    if word != first && word != second {
+        return Err(format!("'{}' is not {first} or {second}", shortened(word)).into());
+    }
+    Ok(word == first)
+}
+
 /// The beginning of a text, for an error that quotes it.
 pub(super) fn shortened(text: &str) -> &str {
     cut(text, 40)

@@ -48,6 +48,11 @@ impl Target<'_> {
         }
     }
 
+    /// Makes updates, each by itself. Returns what became of each.
+    pub fn write_all(&mut self, updates: &[Update]) -> Vec<Result<()>> {
+        updates.iter().map(|update| self.write(update)).collect()
+    }
+
     /// Makes one update. Errors: why it is refused; nothing has changed then.
     pub fn write(&mut self, update: &Update) -> Result<()> {
         let kind = update.r#type();

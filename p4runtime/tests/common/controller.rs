@@ -90,12 +90,18 @@ impl Controller {
 
     /// Sets the program `controlled`.
     pub async fn set_program(&mut self) {
+        let action = SetForwardingPipelineConfigRequestAction::VerifyAndCommit;
+        self.configure(action).await;
+    }
+
+    /// Does this with the program `controlled`.
+    pub async fn configure(&mut self, action: SetForwardingPipelineConfigRequestAction) {
         let p4info = String::from_utf8(file("p4info.txt")).expect("it is text");
         let pipeline = Pipeline::new(&p4info, file("json")).expect("p4c wrote it");
         let request = SetForwardingPipelineConfigRequest {
             device_id: 1,
             election_id: self.id(),
-            action: SetForwardingPipelineConfigRequestAction::VerifyAndCommit as i32,
+            action: action as i32,
             config: Some(ForwardingPipelineConfig {
                 p4info: pipeline.p4info().to_vec(),
                 p4_device_config: file("json"),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bofuss_channel::read_input;
 use bofuss_embed::p4::MAX_PORT;
+use bofuss_embed::record::P4Input;
 use bofuss_p4::{Program, Switch};
 use bofuss_p4runtime::Pipeline;
 
@@ -30,6 +31,8 @@ const KEYS: &[&str] = &[
     "private-key",
     "certificate",
     "ca-cert",
+    "record",
+    "record-frames",
     "p4",
     "p4-entries",
     "p4runtime",
@@ -61,9 +64,43 @@ pub struct P4Program {
     program: Option<PathBuf>,
     entries: Option<PathBuf>,
     /// What was made of the files, until it begins to run.
-    switch: Option<Switch>,
+    loaded: Option<LoadedSwitch>,
     /// How controllers of P4Runtime reach it, if they may.
     pub runtime: Option<RuntimeOptions>,
+}
+
+/// A switch as the files describe it.
+#[derive(Clone, Debug)]
+pub struct LoadedSwitch {
+    /// The program with its entries.
+    pub switch: Switch,
+    /// What makes it, if there is to be a record.
+    pub inputs: Vec<P4Input>,
+}
+
+impl LoadedSwitch {
+    /// Reads the files that the options name. `switch` has their program, which is `json`; `p4info`
+    /// is encoded, and empty without one. Errors: a wrong entry.
+    fn new(options: &Options, program: Program, json: String, p4info: &[u8]) -> Result<Self> {
+        let seed = options.seed.unwrap_or(0).into();
+        let mut switch = Switch::new(program, seed);
+        let mut inputs = Vec::new();
+        if options.p4.is_some() && options.record.is_some() {
+            inputs.push(P4Input::Program {
+                seed,
+                keeps: false,
+                p4info: p4info.into(),
+                json: json.into(),
+            });
+        }
+        if let Some(file) = &options.p4_entries {
+            let text = load_entries("--p4-entries ", file, &mut switch)?;
+            if options.record.is_some() {
+                inputs.push(P4Input::Entries(text.into()));
+            }
+        }
+        Ok(Self { switch, inputs })
+    }
 }
 
 /// How controllers of P4Runtime reach a switch.
@@ -105,7 +142,7 @@ fn tls(options: &Options) -> Option<RuntimeFiles> {
 impl RuntimeOptions {
     /// Reads these options of a switch with this program, if it has one; `None` without an address.
     /// Errors: what is wrong with one.
-    fn of(options: &Options, ports: &[PortSpec], program: String) -> Result<Option<Self>> {
+    fn of(options: &Options, ports: &[PortSpec], program: &str) -> Result<Option<Self>> {
         let Some(address) = &options.p4runtime else {
             refuse_without("p4runtime", NEEDING_P4RUNTIME, options)?;
             return refuse_without("p4runtime", TLS, options).map(|()| None);
@@ -173,6 +210,14 @@ impl P4Program {
             let error = format!("--capture {words}: with {with} there are no OpenFlow messages");
             return Err(error.into());
         }
+        if let Some(words) = options
+            .record_frames
+            .as_ref()
+            .filter(|words| *words != "whole")
+        {
+            let why = "a P4 program may read any byte of a frame, so a record has them whole";
+            return Err(format!("--record-frames {words}: with {with}, {why}").into());
+        }
         if let Some(port) = ports.iter().find(|port| port.number.0 > MAX_PORT) {
             let kind = &port.kind;
             let error = format!("--port {kind}: with {with} a port number is 0 to {MAX_PORT}");
@@ -182,21 +227,26 @@ impl P4Program {
             Some(file) => read("--p4 ", file)?,
             None => (Program::default(), String::new()),
         };
-        let mut switch = Switch::new(program, options.seed.unwrap_or(0).into());
-        if let Some(file) = &options.p4_entries {
-            load_entries("--p4-entries ", file, &mut switch)?;
-        }
+        let runtime = RuntimeOptions::of(options, ports, &text)?;
+        let mut pipelines = runtime.iter().flat_map(|runtime| &runtime.pipeline);
+        let p4info = pipelines.next().map_or(&[][..], Pipeline::p4info);
+        let loaded = LoadedSwitch::new(options, program, text, p4info)?;
         Ok(Some(Self {
             program: options.p4.clone(),
             entries: options.p4_entries.clone(),
-            switch: Some(switch),
-            runtime: RuntimeOptions::of(options, ports, text)?,
+            loaded: Some(loaded),
+            runtime,
         }))
     }
 
     /// The file of the program, if there is one yet.
     pub fn program(&self) -> Option<&Path> {
         self.program.as_deref()
+    }
+
+    /// The port of packet-ins and packet-outs of P4Runtime.
+    pub fn cpu_port(&self) -> Option<u32> {
+        self.runtime.as_ref()?.cpu_port
     }
 
     /// Its files.
@@ -208,16 +258,16 @@ impl P4Program {
 
     /// The switch that the files describe, for the first who asks; without a program, one that
     /// drops all.
-    pub fn take_switch(&mut self) -> Option<Switch> {
-        self.switch.take()
+    pub fn take_switch(&mut self) -> Option<LoadedSwitch> {
+        self.loaded.take()
     }
 }
 
 /// A program with its P4Info, as controllers of P4Runtime know it. Errors: what is wrong with it.
-fn pipeline(program: String, p4info: &Path) -> Result<Pipeline> {
+fn pipeline(program: &str, p4info: &Path) -> Result<Pipeline> {
     let name = format!("--p4info {}", p4info.display());
     let p4info = read_input(p4info).map_err(context(&name))?;
-    let pipeline = Pipeline::new(&p4info, program.into_bytes());
+    let pipeline = Pipeline::new(&p4info, program.into());
     pipeline.map_err(|error| context(&name)(error.to_string()))
 }
 
@@ -237,13 +287,14 @@ pub fn load(file: &Path) -> Result<Program> {
     read("", file).map(|(program, _)| program)
 }
 
-/// Adds the entries of a file. Errors: the first that is wrong, and where; after the file's name
-/// and `option`.
-pub fn load_entries(option: &str, file: &Path, switch: &mut Switch) -> Result<()> {
+/// Adds the entries of a file, and returns its text. Errors: the first that is wrong, and where;
+/// after the file's name and `option`.
+pub fn load_entries(option: &str, file: &Path, switch: &mut Switch) -> Result<String> {
     let name = format!("{option}{}", file.display());
     let text = read_input(file).map_err(context(&name))?;
     let loaded = switch.load_entries(text.as_bytes());
-    loaded.map_err(|error| context(&name)(error.to_string()))
+    loaded.map_err(|error| context(&name)(error.to_string()))?;
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -92,10 +92,14 @@ fn ports(plane: &mut P4Plane, options: &str) -> Answer {
     }
 }
 
-/// The captures and mirrors.
+/// The captures and mirrors, and the record.
 fn captures(plane: &P4Plane) -> String {
     let copiers = plane.outlet.ports.copiers.iter();
-    copiers.map(FrameCopier::to_string).collect()
+    let recorder = plane.outlet.recorder.iter().map(ToString::to_string);
+    copiers
+        .map(FrameCopier::to_string)
+        .chain(recorder)
+        .collect()
 }
 
 /// The packets that ended without leaving, a reason a line, without zeros.

@@ -1,6 +1,7 @@
 //! What leaves a P4 program: frames go to ports, the rest is counted and logged.
 
-use bofuss_embed::p4::{Loss, P4Counts};
+use bofuss_embed::p4::{Loss, P4Counts, P4Effect};
+use bofuss_embed::record::{P4Output, RecordedOutput};
 use bofuss_frame::Pool;
 use bofuss_oflib::PortNo;
 use bofuss_p4::{Digest, DropReason, Sent, Sink};
@@ -8,6 +9,7 @@ use bofuss_p4runtime::Reports;
 use tracing::debug;
 
 use crate::dataplane::PortSet;
+use crate::record::SwitchRecorder;
 
 /// Where the switch reports what is for controllers.
 pub struct ToControllers {
@@ -25,6 +27,8 @@ pub struct Outlet {
     pub counts: P4Counts,
     /// Where packets to the CPU port and digests go, if controllers may have them.
     pub controllers: Option<ToControllers>,
+    /// The recorder of all that leaves the program, if it is recorded.
+    pub recorder: Option<SwitchRecorder>,
     pool: Pool,
 }
 
@@ -35,6 +39,7 @@ impl Outlet {
             ports,
             counts: P4Counts::default(),
             controllers: None,
+            recorder: None,
             pool,
         }
     }
@@ -42,14 +47,17 @@ impl Outlet {
 
 impl Sink for Outlet {
     fn transmit(&mut self, sent: Sent) {
-        if let Some(to) = &self.controllers
-            && to.cpu_port == Some(sent.port)
-        {
-            return to.reports.packet(sent.frame);
-        }
+        let mut controllers = self.controllers.iter();
+        let to_cpu = controllers.find(|to| to.cpu_port == Some(sent.port));
         let port = PortNo(sent.port);
-        if !self.ports.contains(port) {
+        if to_cpu.is_none() && !self.ports.contains(port) {
             return self.counts.lose(Loss::NoPort);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.output(P4Effect::Transmit(sent.clone()).into());
+        }
+        if let Some(to) = to_cpu {
+            return to.reports.packet(sent.frame);
         }
         match self.pool.frame(&sent.frame) {
             Some(frame) => self.ports.transmit(port, frame),
@@ -60,6 +68,9 @@ impl Sink for Outlet {
     fn digest(&mut self, digest: Digest) {
         self.counts.digests += 1;
         debug!("digest {}: {:?}", digest.list, digest.values);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.output(RecordedOutput::P4(P4Output::Digest(digest.clone())));
+        }
         if let Some(to) = &self.controllers {
             to.reports.digest(digest);
         }
@@ -68,6 +79,9 @@ impl Sink for Outlet {
     fn log(&mut self, text: String) {
         self.counts.logs += 1;
         debug!("log_msg: {text}");
+        if let Some(recorder) = &mut self.recorder {
+            recorder.output(RecordedOutput::P4(P4Output::Log(text)));
+        }
     }
 
     fn dropped(&mut self, reason: DropReason) {

@@ -6,18 +6,21 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use bofuss_datapath::Time;
 use bofuss_embed::p4::{Loss, on_the_wire};
+use bofuss_embed::record::{P4Input, P4Output, RecordedInput, RecordedOutput};
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::PortNo;
 use bofuss_p4::{Count, Switch};
+use bofuss_p4runtime::{Change, Job as ControllerJob};
 use bofuss_ports::{BATCH_FRAMES, Link, LinkEvent, LinkMonitor};
 use rustix::event::epoll;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use super::outlet::Outlet;
-use crate::config::Config;
-use crate::config::is_of_messages;
+use crate::config::p4::LoadedSwitch;
+use crate::config::{Config, is_of_messages};
 use crate::dataplane::{Copied, NewTarget, PortSet, Ready, WakeSet};
 use crate::error::{Result, context};
 use crate::port::{self, OpenPort};
@@ -86,8 +89,52 @@ impl P4Plane {
     /// Adds an open port. Errors: the system's.
     pub fn add_port(&mut self, port: OpenPort) -> Result<()> {
         let what = context(format!("port {}", port.name));
-        self.received.entry(port.number).or_default();
-        self.outlet.ports.add(port).map_err(what)
+        let number = port.number;
+        self.received.entry(number).or_default();
+        self.outlet.ports.add(port).map_err(what)?;
+        if let Some((desc, offloads)) = self.outlet.ports.describe(number) {
+            self.note(RecordedInput::Port(Box::new(desc), offloads));
+        }
+        Ok(())
+    }
+
+    /// Lets another switch run from now on.
+    pub fn replace(&mut self, loaded: LoadedSwitch) {
+        self.switch = loaded.switch;
+        self.note_all(loaded.inputs);
+    }
+
+    /// Records what made the switch.
+    pub fn note_all(&mut self, inputs: Vec<P4Input>) {
+        for input in inputs {
+            self.note(RecordedInput::P4(input));
+        }
+    }
+
+    /// Does what a controller wants.
+    pub fn control(&mut self, job: ControllerJob) {
+        let now = self.now();
+        if let Some(recorder) = &mut self.outlet.recorder
+            && let Some(input) = recorded(&job, now)
+        {
+            recorder.begin(time(now), |_| Some(RecordedInput::P4(input)));
+        }
+        let refused = job.run(&mut self.switch, now, &mut self.outlet);
+        if let Some(recorder) = &mut self.outlet.recorder {
+            for (number, code) in refused {
+                recorder.output(RecordedOutput::P4(P4Output::Refused(number, code)));
+            }
+            recorder.end();
+        }
+    }
+
+    /// Records an input that has no outputs.
+    fn note(&mut self, input: RecordedInput) {
+        let now = self.now();
+        if let Some(recorder) = &mut self.outlet.recorder {
+            recorder.begin(time(now), |_| Some(input));
+            recorder.end();
+        }
     }
 
     /// Starts the configured captures and mirrors. Errors: what is wrong with one.
@@ -184,8 +231,16 @@ impl P4Plane {
         self.outlet.ports.send_queued(number);
         let received = self.outlet.ports.receive(number, &self.pool, frames);
         let now = self.now();
+        if !frames.is_empty()
+            && let Some(recorder) = &mut self.outlet.recorder
+        {
+            recorder.begin(time(now), |known| Some(known.frames(number, frames)));
+        }
         for frame in frames.drain(..) {
             self.unfold(number, frame, now);
+        }
+        if let Some(recorder) = &mut self.outlet.recorder {
+            recorder.end();
         }
         if received.is_err() {
             self.lose_port(number);
@@ -247,6 +302,28 @@ impl P4Plane {
     fn lose_port(&mut self, number: PortNo) {
         if let Some(port) = self.outlet.ports.remove(number) {
             warn!("port {number}: {} is gone", port.name);
+            self.note(RecordedInput::PortGone(number));
         }
+    }
+}
+
+/// The time of an input in a record, in nanoseconds; `now` is in microseconds.
+fn time(now: u64) -> Time {
+    Time(now * 1_000)
+}
+
+/// The input that a job of a controller is at this time; `None` if it only reads.
+fn recorded(job: &ControllerJob, now: u64) -> Option<P4Input> {
+    match job {
+        ControllerJob::Control(_, change) => match change.as_ref()? {
+            Change::Pipeline { config, keeps } => Some(P4Input::Program {
+                seed: now,
+                keeps: *keeps,
+                p4info: config.p4info.clone(),
+                json: config.p4_device_config.clone(),
+            }),
+            Change::Write(updates) => Some(P4Input::Write(Change::encoded(updates))),
+        },
+        ControllerJob::Packet { port, frame } => Some(P4Input::PacketOut(*port, frame.clone())),
     }
 }

@@ -95,10 +95,7 @@ impl RuntimeServer {
 /// Passes jobs on to the switch until it ends.
 async fn pass_on(mut jobs: mpsc::Receiver<Job>, queue: P4Queue) {
     while let Some(job) = jobs.recv().await {
-        let done = queue.ask(move |plane| {
-            let now = plane.now();
-            job.run(&mut plane.switch, now, &mut plane.outlet);
-        });
+        let done = queue.ask(move |plane| plane.control(job));
         if done.await.is_err() {
             return;
         }

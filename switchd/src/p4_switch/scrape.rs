@@ -16,6 +16,9 @@ pub fn add(plane: &mut P4Plane, samples: &mut Samples) {
         samples.add("dropped_packets", &[("reason", &reason)], count);
     }
     samples.add("captures", &[], plane.outlet.ports.copiers.len());
+    if let Some(recorder) = &plane.outlet.recorder {
+        recorder.report(samples);
+    }
     samples.add("p4_digests", &[], plane.outlet.counts.digests);
     samples.add("p4_log_messages", &[], plane.outlet.counts.logs);
     let tables = plane.switch.program().tables.iter().enumerate();

@@ -6,12 +6,15 @@ use bofuss_datapath::Time;
 use bofuss_ext::Switch;
 
 use super::messages::RecordedMessages;
-use super::{Replay, ReplayOptions};
+use super::{AnyPlayer, Replay, ReplayOptions};
 use crate::config::{Options, from_line};
 use crate::error::Result;
 use crate::past::{KeepMessage, PastMoment};
 use crate::runtime::with_runtime;
 use crate::still;
+
+/// Why a record has no switch that could be shown.
+const NO_TABLES: &str = "--serve: a switch with a P4 program has no OpenFlow tables to be shown";
 
 /// Does what the options say. Errors: a sentence for the user, also if an output differs.
 pub fn run(options: ReplayOptions) -> Result<()> {
@@ -42,7 +45,7 @@ impl RecordedMoment {
             ..Replay::default()
         };
         replay.read_file(&self.file)?;
-        let recorded = replay.config.ok_or("there is no record")?;
+        let recorded = replay.config.ok_or(NO_TABLES)?;
         let options = Options {
             name: Some(name.into()),
             ..from_line(&recorded.options)?
@@ -61,7 +64,9 @@ impl PastMoment for RecordedMoment {
         };
         replay.read_file(&self.file)?;
         replay.report(&self.file.display());
-        let player = replay.player.ok_or("there is no switch")?;
-        Ok((replay.now, player.into_switch()))
+        match replay.player {
+            Some(AnyPlayer::OpenFlow(player)) => Ok((replay.now, player.into_switch())),
+            Some(AnyPlayer::P4(_)) | None => Err(NO_TABLES.into()),
+        }
     }
 }
