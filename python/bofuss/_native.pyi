@@ -68,6 +68,8 @@ class P4Switch:
         ports: int = 0,
         seed: int = 0,
         now: int = 0,
+        recorded: bool = False,
+        max_record_bytes: int = ...,
     ) -> None: ...
     @property
     def now(self) -> int: ...

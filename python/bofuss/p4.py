@@ -23,7 +23,8 @@ Count(packets=0, bytes=0)
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Union
 
 from bofuss._native import P4Switch
 
@@ -56,6 +57,14 @@ class Count(NamedTuple):
 
     packets: int
     bytes: int
+
+
+def _again(made_with: dict[str, Any], calls: Iterable[tuple[str, tuple[Any, ...]]]) -> P4Switch:
+    """The switch that these calls make: a copy, for `pickle`."""
+    switch = P4Switch(**made_with)
+    for name, arguments in calls:
+        getattr(switch, name)(*arguments)
+    return switch
 
 
 Effect = Union[Transmit, Digest, Log]

@@ -58,7 +58,7 @@ impl Calls {
     }
 
     /// Appends a call that passes so many bytes; a record that is full loses all.
-    fn push(&mut self, call: Call, bytes: usize) {
+    pub(crate) fn push(&mut self, call: Call, bytes: usize) {
         match self.room.checked_sub(bytes + CALL_BYTES) {
             Some(room) => {
                 self.room = room;
@@ -68,6 +68,17 @@ impl Calls {
                 self.room = 0;
                 self.calls = Vec::new();
             }
+        }
+    }
+
+    /// A copy, which shares the arguments.
+    pub(crate) fn copied(&self, py: Python<'_>) -> Self {
+        let calls = self.calls.iter();
+        Self {
+            calls: calls
+                .map(|(name, one)| (*name, one.clone_ref(py)))
+                .collect(),
+            room: self.room,
         }
     }
 

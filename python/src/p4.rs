@@ -5,13 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bofuss_embed::Time;
 use bofuss_embed::p4::{Int, Named, P4Effect, P4Switch, Program};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::buffer::Buffer;
-use crate::locked::{refused, time_of_input};
+use crate::locked::{Call, Calls, refused, time_of_input};
+use crate::switch::{MAX_RECORD_BYTES, Reduced};
 
 /// The Python module that has the classes of effects.
 const MODULE: &str = "bofuss.p4";
@@ -19,15 +20,19 @@ const MODULE: &str = "bofuss.p4";
 /// A switch with a P4 program, without threads, sockets and clock. `receive` is an input with its
 /// time, and `drain` returns the effects. Times are nanoseconds since the switch began, and do not
 /// go back; without one, an input has the time of the one before. Any thread may call a switch.
-/// `copy.copy` makes another that continues as this one does.
+/// `copy.copy` makes another that continues as this one does; with `recorded`, it can be pickled.
 #[pyclass(module = "bofuss.p4", name = "P4Switch", frozen)]
-pub(crate) struct PyP4Switch(Mutex<Held>);
+pub(crate) struct PyP4Switch {
+    held: Mutex<Held>,
+    /// What it was made with, if its calls are recorded.
+    made_with: Option<Py<PyDict>>,
+}
 
-/// The switch, and the time of the last input.
-#[derive(Clone)]
+/// The switch, the time of the last input, and its calls, if they are recorded.
 struct Held {
     switch: P4Switch,
     now: Time,
+    record: Option<Calls>,
 }
 
 impl Held {
@@ -40,6 +45,13 @@ impl Held {
     fn named(&self, kind: Named, what: &str, name: &str) -> PyResult<usize> {
         let index = self.switch.switch().program().index(kind, name);
         index.ok_or_else(|| PyValueError::new_err(format!("the program has no {what} {name}")))
+    }
+
+    /// Notes a call that was made and passed so many bytes, unless nothing is recorded.
+    fn note(&mut self, call: Option<Call>, bytes: usize) {
+        if let (Some(record), Some(call)) = (&mut self.record, call) {
+            record.push(call, bytes);
+        }
     }
 }
 
@@ -69,8 +81,25 @@ fn json<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
 
 impl PyP4Switch {
     fn held(&self, py: Python<'_>) -> MutexGuard<'_, Held> {
-        let held = self.0.lock_py_attached(py);
+        let held = self.held.lock_py_attached(py);
         held.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call for the record, if there is one.
+    fn call<'py, T>(
+        &self,
+        name: &'static str,
+        arguments: T,
+        py: Python<'py>,
+    ) -> PyResult<Option<Call>>
+    where
+        T: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>>,
+        PyErr: From<T::Error>,
+    {
+        if self.made_with.is_none() {
+            return Ok(None);
+        }
+        Ok(Some((name, arguments.into_pyobject(py)?.unbind())))
     }
 }
 
@@ -78,27 +107,56 @@ impl PyP4Switch {
 impl PyP4Switch {
     /// Makes a switch with ports 1 to `ports`. `program` is the JSON that `p4c-bm2-ss` writes: the
     /// name of its file, or its bytes. `entries` is as for `write`. `seed` is that of the program's
-    /// random numbers.
+    /// random numbers. With `recorded`, program, entries and calls are kept, the calls in at most
+    /// `max_record_bytes`: `pickle` makes the same calls on a new switch.
     #[new]
-    #[pyo3(signature = (program, entries = None, *, ports = 0, seed = 0, now = 0))]
+    #[pyo3(signature = (
+        program, entries = None, *, ports = 0, seed = 0, now = 0,
+        recorded = false, max_record_bytes = MAX_RECORD_BYTES
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
+        py: Python<'_>,
         program: &Bound<'_, PyAny>,
         entries: Option<&Bound<'_, PyAny>>,
         ports: u32,
         seed: u64,
         now: u64,
+        recorded: bool,
+        max_record_bytes: usize,
     ) -> PyResult<Self> {
-        let program = Program::load(json(program)?.as_bytes());
-        let program = program.map_err(|error| refused(format!("program: {error}")))?;
-        let mut switch = P4Switch::new(program, seed);
-        if let Some(entries) = entries {
-            load(&mut switch, &json(entries)?)?;
+        let program = json(program)?;
+        let loaded = Program::load(program.as_bytes());
+        let loaded = loaded.map_err(|error| refused(format!("program: {error}")))?;
+        let mut switch = P4Switch::new(loaded, seed);
+        let entries = entries.map(json).transpose()?;
+        if let Some(entries) = &entries {
+            load(&mut switch, entries)?;
         }
         for port in 1..=ports {
             switch.add_port(port).map_err(refused)?;
         }
-        let now = Time(now);
-        Ok(Self(Mutex::new(Held { switch, now })))
+        let mut made_with = None;
+        if recorded {
+            let kept = PyDict::new(py);
+            kept.set_item("program", program)?;
+            kept.set_item("entries", entries)?;
+            kept.set_item("ports", ports)?;
+            kept.set_item("seed", seed)?;
+            kept.set_item("now", now)?;
+            kept.set_item("recorded", recorded)?;
+            kept.set_item("max_record_bytes", max_record_bytes)?;
+            made_with = Some(kept.unbind());
+        }
+        let held = Held {
+            switch,
+            now: Time(now),
+            record: recorded.then(|| Calls::new(max_record_bytes)),
+        };
+        Ok(Self {
+            held: Mutex::new(held),
+            made_with,
+        })
     }
 
     /// The time of the last input.
@@ -109,12 +167,20 @@ impl PyP4Switch {
 
     /// Adds a port, 0 to 510; one that is there stays as it is.
     fn add_port(&self, py: Python<'_>, number: u32) -> PyResult<()> {
-        self.held(py).switch.add_port(number).map_err(refused)
+        let call = self.call("add_port", (number,), py)?;
+        let mut held = self.held(py);
+        held.switch.add_port(number).map_err(refused)?;
+        held.note(call, 0);
+        Ok(())
     }
 
     /// Removes a port.
     fn remove_port(&self, py: Python<'_>, number: u32) -> PyResult<()> {
-        self.held(py).switch.remove_port(number).map_err(refused)
+        let call = self.call("remove_port", (number,), py)?;
+        let mut held = self.held(py);
+        held.switch.remove_port(number).map_err(refused)?;
+        held.note(call, 0);
+        Ok(())
     }
 
     /// Adds table entries, multicast groups and clone sessions: JSON in the form of the P4
@@ -123,7 +189,11 @@ impl PyP4Switch {
     fn write(&self, py: Python<'_>, entries: &Bound<'_, PyAny>) -> PyResult<()> {
         // The JSON is made first, as Python may call the switch meanwhile.
         let json = json(entries)?;
-        load(&mut self.held(py).switch, &json)
+        let call = self.call("write", (json.clone(),), py)?;
+        let mut held = self.held(py);
+        load(&mut held.switch, &json)?;
+        held.note(call, json.as_bytes().len());
+        Ok(())
     }
 
     /// Passes a frame that arrived on a port, as any object with a buffer: from the destination
@@ -137,11 +207,13 @@ impl PyP4Switch {
         now: Option<u64>,
     ) -> PyResult<()> {
         let frame = frame.named("frame")?;
+        let call = self.call("receive", (port, frame.clone(), now), py)?;
         let mut held = self.held(py);
         let at = held.at(now)?;
         let received = held.switch.receive(at, port, frame.as_bytes());
         received.map_err(refused)?;
         held.now = at;
+        held.note(call, frame.as_bytes().len());
         Ok(())
     }
 
@@ -163,6 +235,7 @@ impl PyP4Switch {
     /// Takes the effects of the inputs, in order: `Transmit`, `Digest` and `Log` of `bofuss.p4`.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let module = py.import(MODULE)?;
+        let call = self.call("drain", (), py)?;
         let mut held = self.held(py);
         let mut effects = Vec::new();
         while let Some(effect) = held.switch.next_effect() {
@@ -182,6 +255,8 @@ impl PyP4Switch {
                 P4Effect::Log(text) => module.getattr("Log")?.call1((text,))?,
             });
         }
+        // Without effects, the call changed nothing.
+        held.note(call.filter(|_| !effects.is_empty()), 0);
         Ok(effects)
     }
 
@@ -238,8 +313,31 @@ impl PyP4Switch {
     }
 
     fn __copy__(&self, py: Python<'_>) -> Self {
-        let copy = self.held(py).clone();
-        Self(Mutex::new(copy))
+        let held = self.held(py);
+        let copy = Held {
+            switch: held.switch.clone(),
+            now: held.now,
+            record: held.record.as_ref().map(|record| record.copied(py)),
+        };
+        Self {
+            held: Mutex::new(copy),
+            made_with: self.made_with.as_ref().map(|kept| kept.clone_ref(py)),
+        }
+    }
+
+    /// For `pickle`: a function, what the switch was made with, and its calls. Raises TypeError
+    /// without `recorded`, and ValueError if the calls took more than `max_record_bytes`.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Reduced<'py>)> {
+        let held = self.held(py);
+        let (Some(made_with), Some(record)) = (&self.made_with, &held.record) else {
+            let what = "a switch is pickled by its record: make it with recorded=True";
+            return Err(PyTypeError::new_err(what));
+        };
+        let calls = record.all()?.iter();
+        let calls = calls.map(|(name, one)| (*name, one.clone_ref(py)));
+        let calls = PyList::new(py, calls.collect::<Vec<Call>>())?;
+        let again = py.import(MODULE)?.getattr("_again")?;
+        Ok((again, (made_with.bind(py).copy()?, calls)))
     }
 
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {

@@ -19,7 +19,7 @@ use crate::locked::{Call, Calls, Held, Locked, refused};
 use crate::message::Headed;
 
 /// The most bytes of a record, unless another number is given.
-const MAX_RECORD_BYTES: usize = 64 << 20;
+pub(crate) const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// A switch without threads, sockets and clock. Each method is an input with its time, and `drain`
 /// returns the effects. Times are nanoseconds of any clock that does not go back; without one, an
@@ -423,7 +423,7 @@ impl PySwitch {
 }
 
 /// What a copy is made of: what the switch was made with, and its calls.
-type Reduced<'py> = (Bound<'py, PyDict>, Bound<'py, PyList>);
+pub(crate) type Reduced<'py> = (Bound<'py, PyDict>, Bound<'py, PyList>);
 
 /// Bytes that a message takes in a record, roughly.
 const MESSAGE_BYTES: usize = 1024;

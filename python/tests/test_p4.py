@@ -106,8 +106,37 @@ class P4SwitchTest(unittest.TestCase):
             twin.receive(2, udp("10.0.0.2", "10.0.0.1", (53, 7)))
             self.assertEqual(len(twin.drain()), 2)
         self.assertEqual(len(firewall.drain()), 1)
-        with self.assertRaises(TypeError):
+        with self.assertRaisesRegex(TypeError, "recorded=True"):
             pickle.dumps(firewall)
+
+    def test_a_pickled_switch_goes_on_by_itself(self) -> None:
+        firewall = switch("firewall", recorded=True, seed=7, now=5)
+        firewall.add_port(9)
+        firewall.remove_port(9)
+        firewall.receive(1, bytearray(udp("10.0.0.1", "10.0.0.2")), now=SECOND)
+        self.assertEqual(len(firewall.drain()), 1)
+        firewall.write({"table_entries": []})
+        back = udp("10.0.0.2", "10.0.0.1", (53, 7))
+        firewall.receive(2, back)
+        with self.assertRaises(ValueError):
+            firewall.receive(3, back)
+        again = pickle.loads(pickle.dumps(firewall))
+        twins = [again, copy.copy(firewall), pickle.loads(pickle.dumps(copy.copy(again)))]
+        effects = firewall.drain()
+        firewall.receive(2, back, now=2 * SECOND)
+        for twin in twins:
+            self.assertEqual((twin.now, twin.drain()), (SECOND, effects))
+            twin.receive(2, back, now=2 * SECOND)
+        effects = firewall.drain()
+        self.assertEqual([(twin.drain(), twin.entries()) for twin in twins], [(effects, firewall.entries())] * 3)
+        self.assertEqual(len(effects), 1)
+
+    def test_a_record_is_bounded(self) -> None:
+        router = switch("router", recorded=True, max_record_bytes=1_000)
+        for _ in range(10):
+            router.receive(1, udp("10.0.0.1", "10.0.0.2"))
+        with self.assertRaisesRegex(ValueError, "longer than max_record_bytes"):
+            pickle.dumps(router)
 
     def test_an_explanation_changes_nothing(self) -> None:
         router = switch("router")
