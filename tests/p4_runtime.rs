@@ -293,7 +293,15 @@ fn with_tls_only_controllers_with_a_certificate_set_the_program() {
         let mut controller = Controller::over(channel).await;
         assert_eq!(controller.arbitrate(1).await, 0);
         controller.set_program().await;
+        pki.sign("ca", "switch", "DNS:s1");
+        let again = connect(identity("controller")).await;
+        assert!(Controller::is_served(again.expect("it is renewed")).await);
     });
+    let log = lab.log();
+    assert!(
+        log.contains("new connections use the changed files"),
+        "{log}"
+    );
     let (_, said) = ctl(&lab, &["p4", "tables"]);
     assert!(said.contains(EXACTLY), "{said}");
     assert_eq!(lab.switch.terminate(), Some(0));

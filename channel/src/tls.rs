@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, fs, io};
 
-use tokio::io::{AsyncWriteExt, copy, sink};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::rustls::client::danger::{
@@ -87,7 +87,7 @@ impl Tls {
     /// them: while a slow file system lets it wait, what was read before counts.
     ///
     /// Errors: as of [`Tls::load`]; what was read before still counts.
-    pub(crate) async fn refresh(&self) -> Option<Result<(), TlsError>> {
+    pub async fn refresh(&self) -> Option<Result<(), TlsError>> {
         let this = self.clone();
         let refreshed = async {
             let turn = this.turns.clone().lock_owned().await;
@@ -136,6 +136,22 @@ impl Tls {
     /// Makes TLS of a connection that a peer opened.
     pub(crate) async fn accept(&self, stream: TcpStream) -> Result<Stream, Reason> {
         let acceptor = self.loaded().acceptor.clone();
+        shake(acceptor.accept(stream).into_fallible()).await
+    }
+
+    /// The same for a door of another protocol than OpenFlow, which has this name in ALPN (RFC
+    /// 7301). Peers may leave the name out.
+    ///
+    /// Errors: those of TLS, also a peer that offers only other protocols.
+    pub async fn accept_for(
+        &self,
+        protocol: &str,
+        stream: TcpStream,
+    ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + use<>, Reason> {
+        let acceptor = self.loaded().acceptor.clone();
+        let mut config = ServerConfig::clone(acceptor.config());
+        config.alpn_protocols = vec![protocol.into()];
+        let acceptor = TlsAcceptor::from(Arc::new(config));
         shake(acceptor.accept(stream).into_fallible()).await
     }
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bofuss_channel::{ListenerPlace, Newcomers, PeerSource, Places};
+use bofuss_channel::{ListenerPlace, Newcomers, PeerSource, Places, Tls, TlsError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, Sleep, interval, sleep, timeout};
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Server as GrpcServer;
 use tonic::transport::server::Connected;
-use tonic::transport::{Certificate, Identity, Server as GrpcServer, ServerTlsConfig};
 
 use crate::device::Device;
 use crate::job::{Job, Link, Report, Reports};
@@ -26,8 +26,8 @@ use crate::streams::Streams;
 
 /// Reports of the switch that may wait for the server.
 const REPORT_ROOM: usize = 1024;
-/// How long a new connection has for its first byte, and from there for the preface of HTTP/2 or as
-/// many bytes of TLS.
+/// How long a new connection has for its first byte, and from there, after TLS, for the preface of
+/// HTTP/2.
 const FIRST_BYTE: Duration = Duration::from_secs(5);
 /// The length of this preface, in bytes.
 const PREFACE: usize = 24;
@@ -35,6 +35,8 @@ const PREFACE: usize = 24;
 const SILENCE: Duration = Duration::from_secs(20);
 /// A connection is closed after so long without a byte: HTTP/2 asks only who has begun to speak it.
 const DEAD: Duration = Duration::from_secs(45);
+/// The name of HTTP/2 in ALPN (RFC 9113, section 3.2).
+const PROTOCOL: &str = "h2";
 /// Calls at once of one connection.
 const CALLS: u32 = 32;
 /// How often it is looked for lists of digests that are due.
@@ -44,14 +46,12 @@ const IDLE_TICK: Duration = Duration::from_millis(250);
 /// How long connections have to close at the end.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Who we are and whom we trust, in PEM.
-pub struct TlsFiles {
-    /// Our certificate, with those up to the authority's.
-    pub certificate: Vec<u8>,
-    /// Its private key.
-    pub key: Vec<u8>,
-    /// The authorities of controllers. With none, controllers need no certificate.
-    pub authorities: Option<Vec<u8>>,
+/// TLS for connections. Controllers must show a certificate.
+pub struct ServerTls {
+    /// Who we are and whom we trust; files that change are read again for new connections.
+    pub tls: Tls,
+    /// Is told that the files changed and were read again, or why not.
+    pub report: fn(Result<(), TlsError>),
 }
 
 /// What the server is to be.
@@ -61,7 +61,7 @@ pub struct Settings {
     /// Packet-outs enter the program at this port. Without one, they are refused.
     pub cpu_port: Option<u32>,
     /// Without it, connections are plain.
-    pub tls: Option<TlsFiles>,
+    pub tls: Option<ServerTls>,
 }
 
 /// Why a server cannot serve.
@@ -117,28 +117,18 @@ impl Server {
     /// Serves until `end` is there: then all streams end, and it returns within a second, while
     /// calls in progress may go on. It runs in any tokio runtime with network and time.
     ///
-    /// Errors: certificate or key are wrong.
+    /// Errors: those of the library, which knows none for a listener.
     pub async fn serve(
         self,
         listener: TcpListener,
         end: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let mut builder = GrpcServer::builder()
+        let builder = GrpcServer::builder()
             .max_concurrent_streams(CALLS)
             .http2_keepalive_interval(Some(SILENCE))
             .http2_keepalive_timeout(Some(SILENCE));
-        if let Some(tls) = self.settings.tls {
-            let identity = Identity::from_pem(tls.certificate, tls.key);
-            let mut config = ServerTlsConfig::new()
-                .identity(identity)
-                .timeout(FIRST_BYTE);
-            if let Some(authorities) = tls.authorities {
-                config = config.client_ca_root(Certificate::from_pem(authorities));
-            }
-            builder = builder.tls_config(config).map_err(ServeError)?;
-        }
         let (accepted, connections) = mpsc::channel(1);
-        let accepting = tokio::spawn(accept(listener, accepted));
+        let accepting = tokio::spawn(accept(listener, self.settings.tls, accepted));
         let device = self.calls.device.clone();
         let reporting = tokio::spawn(report(device.clone(), self.reports, self.reported));
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -170,8 +160,14 @@ impl Server {
     }
 }
 
-/// Accepts connections. One that has sent a byte gets a place, if there is one for its source.
-async fn accept(listener: TcpListener, accepted: mpsc::Sender<io::Result<Connection>>) {
+/// Accepts connections. One that has sent a byte gets a place, if there is one for its source, and
+/// then makes TLS, if there is to be any.
+async fn accept(
+    listener: TcpListener,
+    tls: Option<ServerTls>,
+    accepted: mpsc::Sender<io::Result<Connection>>,
+) {
+    let tls = Arc::new(tls);
     let newcomers = Newcomers::default();
     let places = Places::default();
     loop {
@@ -182,18 +178,34 @@ async fn accept(listener: TcpListener, accepted: mpsc::Sender<io::Result<Connect
         if stream.set_nodelay(true).is_err() {
             continue;
         }
-        let (accepted, places) = (accepted.clone(), places.clone());
+        let (accepted, places, tls) = (accepted.clone(), places.clone(), tls.clone());
         tokio::spawn(async move {
             let mut byte = [0];
             let first = timeout(FIRST_BYTE, stream.peek(&mut byte));
             let begins = matches!(newcomer.finish(first).await, Some(Ok(Ok(1))));
-            if let Some(place) = places.take(source).filter(|_| begins) {
+            let Some(place) = places.take(source).filter(|_| begins) else {
+                return;
+            };
+            if let Some(stream) = shake(tls.as_ref().as_ref(), stream).await {
                 let connection = Connection::new(stream, source, place);
                 // At the end, nobody takes it.
                 let _ = accepted.send(Ok(connection)).await;
             }
         });
     }
+}
+
+/// Makes TLS of a connection, if there is to be any; `None` if the peer is refused, which it learns
+/// by an alert.
+async fn shake(tls: Option<&ServerTls>, stream: TcpStream) -> Option<Box<dyn Duplex>> {
+    let Some(tls) = tls else {
+        return Some(Box::new(stream));
+    };
+    if let Some(read) = tls.tls.refresh().await {
+        (tls.report)(read);
+    }
+    let accepted = tls.tls.accept_for(PROTOCOL, stream).await;
+    accepted.ok().map(|stream| Box::new(stream) as _)
 }
 
 /// Passes on what the switch reports, and sends what is due.
@@ -226,9 +238,14 @@ fn epoch() -> u64 {
     since.map_or(0, |since| since.as_micros() as u64)
 }
 
+/// A stream of bytes, plain or with TLS.
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
+
 /// A connection, which counts among all until it is closed.
 struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Duplex>,
     _place: ListenerPlace,
     peer: Peer,
     /// Bytes that the preface still needs.
@@ -238,7 +255,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(stream: TcpStream, source: PeerSource, place: ListenerPlace) -> Self {
+    fn new(stream: Box<dyn Duplex>, source: PeerSource, place: ListenerPlace) -> Self {
         let room = Room::of_connection();
         Self {
             stream,

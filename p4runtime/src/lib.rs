@@ -27,7 +27,7 @@ mod value;
 pub mod wire;
 
 pub use change::ChangePlayer;
-pub use connections::{ServeError, Server, Settings, TlsFiles};
+pub use connections::{ServeError, Server, ServerTls, Settings};
 pub use error::Refusal;
 pub use job::{Change, Job, RefusedUpdate, Reports};
 pub use pipeline::Pipeline;

@@ -10,7 +10,6 @@ use http_body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 use tonic::body::Body;
-use tonic::transport::server::TlsConnectInfo;
 use tonic::{Code, Status};
 
 use crate::error::{Refusal, Result};
@@ -53,9 +52,7 @@ pub struct Peer {
 impl Peer {
     /// That of a request, by its extensions.
     pub fn of(extensions: &http::Extensions) -> Option<&Self> {
-        let secured = || extensions.get::<TlsConnectInfo<Self>>();
-        let plain = extensions.get::<Self>();
-        plain.or_else(|| secured().map(TlsConnectInfo::get_ref))
+        extensions.get::<Self>()
     }
 }
 

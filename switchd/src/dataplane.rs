@@ -68,6 +68,7 @@ pub use clock::BundleClock;
 pub use collection::{CollectSlice, CollectedSwitch, Collection};
 pub use command::{Answer, Operation, OperatorCommand};
 pub use copiers::{Copied, NewTarget, end as end_copier};
+pub use events::log_tls_files;
 pub use leaving::SuccessorInput;
 pub use page::Page;
 pub use poller::{Ready, WakeSet};

@@ -85,7 +85,8 @@ pub async fn serve(
     let control = open_control(&mut config, &folder, &to).await?;
     let program = config.p4.as_mut().ok_or("there is no P4 program")?;
     let loaded = program.take_switch().ok_or("the switch runs already")?;
-    let (server, controllers) = runtime::open(program).await?.unzip();
+    let opened = runtime::open(program, config.tls.clone()).await?;
+    let (server, controllers) = opened.unzip();
     let (queue, done) = start(&config, loaded, lock.clone(), controllers).await?;
     let process = P4Process {
         config,

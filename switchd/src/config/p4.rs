@@ -114,29 +114,7 @@ pub struct RuntimeOptions {
     pub cpu_port: Option<u32>,
     /// The program with its P4Info, if that was given.
     pub pipeline: Option<Pipeline>,
-    /// The files of TLS, if connections are to have it.
-    pub tls: Option<RuntimeFiles>,
     p4info: Option<PathBuf>,
-}
-
-/// The files of TLS, in PEM form.
-#[derive(Clone, Debug)]
-pub struct RuntimeFiles {
-    /// Our private key.
-    pub private_key: PathBuf,
-    /// Our certificate.
-    pub certificate: PathBuf,
-    /// The authorities of controllers.
-    pub ca_cert: PathBuf,
-}
-
-/// The files of TLS, if all are named; the other doors have refused some without the rest.
-fn tls(options: &Options) -> Option<RuntimeFiles> {
-    Some(RuntimeFiles {
-        private_key: options.private_key.clone()?,
-        certificate: options.certificate.clone()?,
-        ca_cert: options.ca_cert.clone()?,
-    })
 }
 
 impl RuntimeOptions {
@@ -168,7 +146,6 @@ impl RuntimeOptions {
             device_id: options.p4_device_id.unwrap_or(1),
             cpu_port: options.p4_cpu_port,
             pipeline: pipeline.transpose()?,
-            tls: tls(options),
             p4info: p4info.cloned(),
         }))
     }

@@ -1,7 +1,7 @@
 //! Handles the events of connections: messages, and connections that come and go.
 
 use bofuss_agent::ConnId;
-use bofuss_channel::{Event, Origin, Reason};
+use bofuss_channel::{Event, Origin, Reason, TlsError};
 use bofuss_datapath::Time;
 use bofuss_embed::record::RecordedInput;
 use bofuss_oflib::{EncodeError, Message, Version};
@@ -66,10 +66,7 @@ impl DataPlane {
                 );
             }
             Event::Room { .. } => {}
-            Event::TlsFiles(Ok(())) => info!("TLS: new connections use the changed files"),
-            Event::TlsFiles(Err(error)) => {
-                warn!("TLS: {error}; the previous contents of the files stay in use");
-            }
+            Event::TlsFiles(read) => log_tls_files(read),
             Event::Down { conn, reason } => {
                 self.live.close_connection(
                     conn_id(conn),
@@ -147,6 +144,14 @@ impl DataPlane {
                 )
             }
         }
+    }
+}
+
+/// Logs that the files of TLS changed.
+pub fn log_tls_files(read: Result<(), TlsError>) {
+    match read {
+        Ok(()) => info!("TLS: new connections use the changed files"),
+        Err(error) => warn!("TLS: {error}; the previous contents of the files stay in use"),
     }
 }
 

@@ -1,9 +1,9 @@
 //! P4Runtime: lets controllers set, write and read a P4 switch, by jobs for its data-plane thread.
 
-use std::path::Path;
-use std::{fs, thread};
+use std::thread;
 
-use bofuss_p4runtime::{Job, Server, Settings, TlsFiles};
+use bofuss_channel::Tls;
+use bofuss_p4runtime::{Job, Server, ServerTls, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use super::outlet::ToControllers;
 use super::queue::P4Queue;
 use crate::config::P4Program;
-use crate::config::p4::RuntimeFiles;
+use crate::dataplane::log_tls_files as report;
 use crate::error::{Result, context};
 use crate::runtime::with_runtime;
 
@@ -25,8 +25,12 @@ pub struct RuntimeServer {
     listener: TcpListener,
 }
 
-/// Opens a server for the program, if controllers may reach it. Errors: a sentence.
-pub async fn open(program: &P4Program) -> Result<Option<(RuntimeServer, ToControllers)>> {
+/// Opens a server for the program, if controllers may reach it; with TLS, if that is given. Errors:
+/// a sentence.
+pub async fn open(
+    program: &P4Program,
+    tls: Option<Tls>,
+) -> Result<Option<(RuntimeServer, ToControllers)>> {
     let Some(options) = &program.runtime else {
         return Ok(None);
     };
@@ -35,7 +39,7 @@ pub async fn open(program: &P4Program) -> Result<Option<(RuntimeServer, ToContro
     let settings = Settings {
         device_id: options.device_id,
         cpu_port: options.cpu_port,
-        tls: options.tls.as_ref().map(read).transpose()?,
+        tls: tls.map(|tls| ServerTls { tls, report }),
     };
     let (waits, jobs) = mpsc::channel(MOST_JOBS);
     let (server, reports) = Server::new(settings, waits, options.pipeline.clone());
@@ -46,19 +50,6 @@ pub async fn open(program: &P4Program) -> Result<Option<(RuntimeServer, ToContro
     };
     let cpu_port = options.cpu_port;
     Ok(Some((server, ToControllers { cpu_port, reports })))
-}
-
-/// Reads the files of TLS, which the configuration has checked. Errors: the system's.
-fn read(files: &RuntimeFiles) -> Result<TlsFiles> {
-    let bytes = |key: &str, file: &Path| {
-        let name = format!("{key} {}", file.display());
-        fs::read(file).map_err(context(name))
-    };
-    Ok(TlsFiles {
-        certificate: bytes("--certificate", &files.certificate)?,
-        key: bytes("--private-key", &files.private_key)?,
-        authorities: Some(bytes("--ca-cert", &files.ca_cert)?),
-    })
 }
 
 impl RuntimeServer {
