@@ -5,7 +5,8 @@
 mod plain;
 
 use bofuss_p4::{
-    Does, Entry, Int, Match, MeterConfig, Named, Program, Replica, Sent, Session, Sink, Switch,
+    Digest, Does, Entry, Int, Match, MeterConfig, Named, Program, Replica, Sent, Session, Sink,
+    Switch,
 };
 use num_bigint::BigInt;
 use plain::copies;
@@ -84,6 +85,25 @@ fn add_value(switch: &mut Switch, value: &NewValue) {
     let parts: Vec<Int> = value.parts.iter().map(|(part, _)| int(part)).collect();
     let added = switch.externs_mut().set_parser_value(set, &parts, true);
     added.expect("it fits");
+}
+
+/// What leaves the program.
+#[derive(Default)]
+struct Out {
+    sent: Vec<(u32, Vec<u8>)>,
+    /// Their values, with signs.
+    digests: Vec<Vec<String>>,
+}
+
+impl Sink for Out {
+    fn transmit(&mut self, sent: Sent) {
+        self.sent.push((sent.port, sent.frame));
+    }
+
+    fn digest(&mut self, digest: Digest) {
+        let values = digest.values.iter();
+        self.digests.push(values.map(ToString::to_string).collect());
+    }
 }
 
 /// The steps of a packet as lines.
@@ -181,6 +201,9 @@ struct Seen {
     in_sets: usize,
     variable: usize,
     in_unions: usize,
+    digests: usize,
+    counted: usize,
+    random: usize,
 }
 
 /// Makes a program of a seed, and sends it packets.
@@ -216,27 +239,40 @@ fn play(seed: u64, seen: &mut Seen) {
         let frame = packet(&mut random);
         let port = random.below(4) as u32;
         now += random.pick(&[0, 300_000, 1_000_000]);
-        let mut sent: Vec<Sent> = Vec::new();
-        switch.receive(port, &frame, now, &mut sent);
-        let sent: Vec<(u32, Vec<u8>)> = sent
-            .into_iter()
-            .map(|sent| (sent.port, sent.frame))
-            .collect();
+        let mut out = Out::default();
+        switch.receive(port, &frame, now, &mut out);
         let wanted = oracle.receive(port, &frame, now);
+        let digests = oracle.digests.drain(..);
+        let digests: Vec<Vec<String>> = digests
+            .map(|values| values.iter().map(|value| format!("{value:#x}")).collect())
+            .collect();
+        seen.digests += digests.len();
         assert_eq!(
-            sent,
-            wanted,
+            (&out.sent, out.digests),
+            (&wanted, digests),
             "P4_SEED={seed} P4_PROGRAMS=1: packet {number} at port {port}: {frame:02x?}\n\
              {document}\n{entries:?}\n{profiles:?}\n{values:?}\n{}",
             told(&switch, port, &frame)
         );
-        match sent.len() {
+        match out.sent.len() {
             0 => seen.dropped += 1,
             1 => seen.sent += 1,
             _ => seen.copied += 1,
         }
     }
+    for (index, (packets, bytes)) in oracle.counter.iter().enumerate() {
+        let count = switch.externs().counter(0, index).expect("it is there");
+        let what = format!("P4_SEED={seed} P4_PROGRAMS=1: counter {index}\n{document}");
+        assert_eq!((count.packets, count.bytes), (*packets, *bytes), "{what}");
+        seen.counted += count.packets as usize;
+    }
+    for (index, value) in oracle.register.iter().enumerate() {
+        let cell = switch.externs().register(0, index).expect("it is there");
+        let what = format!("P4_SEED={seed} P4_PROGRAMS=1: register {index}\n{document}");
+        assert_eq!(cell, int(value), "{what}");
+    }
     seen.hits += oracle.hits;
+    seen.random += oracle.drawn;
     seen.misses += oracle.misses;
     seen.clones += oracle.clones;
     seen.again += oracle.again;
@@ -265,7 +301,15 @@ fn random_programs_do_what_a_plain_interpreter_does() {
         assert!(seen.clones > many && seen.again > many, "{seen:?}");
         assert!(seen.wrong > many / 2 && seen.right > many, "{seen:?}");
         assert!(seen.colored > many / 4, "{seen:?}");
-        assert!(seen.chosen > many / 4 && seen.in_sets > many, "{seen:?}");
+        assert!(
+            seen.chosen > many / 4 && seen.in_sets > many / 2,
+            "{seen:?}"
+        );
+        assert!(seen.random > many / 4, "{seen:?}");
+        assert!(
+            seen.digests > many / 4 && seen.counted > many / 4,
+            "{seen:?}"
+        );
         assert!(seen.variable > many && seen.in_unions > many, "{seen:?}");
     }
 }

@@ -212,6 +212,23 @@ impl<'a> Interpreter<'a> {
                     );
                 }
             }
+            "generate_digest" => packet.digest = true,
+            "count" => {
+                let index = small(&value(packet, 1));
+                if let Some((packets, bytes)) = self.counter.get_mut(index) {
+                    *packets += 1;
+                    *bytes += packet.length as u64;
+                }
+            }
+            "modify_field_rng_uniform" => {
+                let [low, high] = [1, 2].map(|index| small(&value(packet, index)));
+                // Nothing between them is the lower one, and a number is taken all the same.
+                let some = self.random.below((high + 1).saturating_sub(low).max(1));
+                self.drawn += 1;
+                let names = &parameters[0]["value"];
+                let result = BigInt::from(low + some);
+                self.set(packet, text(&names[0]), text(&names[1]), &result);
+            }
             "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => {
                 packet.clone = Some((small(&value(packet, 0)), small(&value(packet, 1))));
             }

@@ -76,6 +76,12 @@ impl Interpreter<'_> {
             self.keep(&packet, &mut clone, list, INGRESS_CLONE);
             self.wait_as_clones(&session, &clone, waiting);
         }
+        if packet.digest {
+            packet.digest = false;
+            let elements = list(&self.program["learn_lists"][0]["elements"]).iter();
+            let values = elements.map(|element| self.data(&packet, element, &[]));
+            self.digests.push(values.collect());
+        }
         if packet.resubmit != 0 {
             let frame = packet.frame.clone();
             let again = self.again(&packet, &frame, packet.resubmit, RESUBMITTED);

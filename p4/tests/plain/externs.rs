@@ -12,6 +12,8 @@ use super::programs::{AGAIN, METADATA, Maker, VARIABLE, VARIABLES, field};
 const CALCULATIONS: usize = 3;
 /// Cells of the meter. Indices may be higher.
 pub const METERS: usize = 4;
+/// Cells of the counter. Indices may be higher.
+pub const COUNTERS: usize = 5;
 /// How often a packet, with all that becomes of it, may be cloned or begin again.
 const MOST_AGAIN: usize = 3;
 
@@ -129,11 +131,40 @@ impl Maker<'_> {
         json!({"name": name, "id": id, "runtime_data": [], "primitives": body})
     }
 
-    /// A primitive that uses a hash or a meter, or that cuts the packet.
+    /// The fields of a digest.
+    pub fn learn_lists(&mut self) -> Value {
+        let elements: Vec<Value> = (0..3)
+            .map(|_| {
+                let (header, name, _) = self.a_field();
+                field(&header, &name)
+            })
+            .collect();
+        json!([{"id": 1, "name": "d", "elements": elements}])
+    }
+
+    /// A primitive that uses a hash, a meter, a counter or a random number, that asks for a digest,
+    /// or that cuts the packet.
     pub fn extern_primitive(&mut self, parameters: usize) -> Value {
-        let (header, name, _) = self.a_field();
-        let target = field(&header, &name);
-        match self.random.below(4) {
+        // Metadata is seen of each packet, a header only where it is valid.
+        let target = if self.random.one_of(2) {
+            field("meta", &format!("m{}", self.random.below(METADATA)))
+        } else {
+            let (header, name, _) = self.a_field();
+            field(&header, &name)
+        };
+        match self.random.below(7) {
+            4 => step("generate_digest", json!([number(1), number(1)])),
+            5 => {
+                let index = operation("&", self.data(parameters), number(7));
+                let counter = json!({"type": "counter_array", "value": "n"});
+                step("count", json!([counter, index]))
+            }
+            6 => {
+                // The lowest may be above the highest.
+                let low = number(self.random.below(300));
+                let high = number(self.random.pick(&[0, 255, 0xffff_ffff]));
+                step("modify_field_rng_uniform", json!([target, low, high]))
+            }
             0 => step("truncate", json!([number(self.random.below(90))])),
             1 => {
                 let index = operation("&", self.data(parameters), number(7));

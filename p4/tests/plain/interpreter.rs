@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use super::copies::Session;
 use super::expressions::{plain, signed, wrapped};
-use super::externs::Meter;
+use super::externs::{COUNTERS, Meter};
 use super::profiles::NewProfile;
 use super::programs::{NewEntry, VARIABLE};
+use super::random::Random;
 
 pub const STANDARD: &str = "standard_metadata";
 pub const DROP: u32 = 511;
@@ -41,6 +42,14 @@ pub struct Interpreter<'a> {
     pub unions: BTreeMap<String, Vec<String>>,
     pub union_stacks: BTreeMap<String, Vec<String>>,
     pub register: Vec<BigInt>,
+    /// The packets and bytes of each cell of the counter.
+    pub counter: Vec<(u64, u64)>,
+    /// The values of all digests so far.
+    pub digests: Vec<Vec<BigInt>>,
+    /// Makes the random numbers of the program.
+    pub random: Random,
+    /// How many there were.
+    pub drawn: usize,
     /// How often a table was hit and missed, so that a test can say that both happen.
     pub hits: usize,
     pub misses: usize,
@@ -102,6 +111,8 @@ pub struct Packet {
     pub resubmit: usize,
     pub recirculate: usize,
     pub truncate: Option<usize>,
+    /// Whether a digest was asked for.
+    pub digest: bool,
 }
 
 pub fn text(value: &Value) -> &str {
@@ -156,6 +167,10 @@ impl<'a> Interpreter<'a> {
             unions: by_ids("header_unions", "header_ids", "headers"),
             union_stacks: by_ids("header_union_stacks", "header_union_ids", "header_unions"),
             register: vec![BigInt::from(0); cells.expect("a number") as usize],
+            counter: vec![(0, 0); COUNTERS],
+            digests: Vec::new(),
+            random: Random(0),
+            drawn: 0,
             hits: 0,
             misses: 0,
             clones: 0,
@@ -182,6 +197,7 @@ impl<'a> Interpreter<'a> {
             rest: frame.to_vec(),
             exit: false,
             clone: None,
+            digest: false,
             resubmit: 0,
             recirculate: 0,
             truncate: None,

@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use serde_json::{Value, json};
 
 use super::expressions::{Grammar, operation};
-use super::externs::METERS;
+use super::externs::{COUNTERS, METERS};
 use super::profiles::NewProfile;
 use super::random::Random;
 use super::tables::end;
@@ -195,6 +195,8 @@ impl Maker<'_> {
             "register_arrays": [{"name": "r", "id": 0, "bitwidth": 77, "size": CELLS}],
             "meter_arrays": [{"name": "m", "id": 0, "size": METERS, "rate_count": 2,
                 "type": "packets"}],
+            "counter_arrays": [{"name": "n", "id": 0, "size": COUNTERS, "is_direct": false}],
+            "learn_lists": self.learn_lists(),
             "calculations": self.calculations(),
             "checksums": self.checksums(),
             "field_lists": self.field_lists(),
