@@ -195,3 +195,67 @@ async fn a_stream_without_a_message_ends() {
     assert_eq!(ended.code(), Code::DeadlineExceeded);
     Controller::primary(&running.address, 1).await;
 }
+
+/// Lets other hosts have as many connections as they get, each of which reads all entries and
+/// writes without the right to, again and again for so long. Returns how many there were.
+fn crowd(address: String, lasts: Duration) -> thread::JoinHandle<usize> {
+    let work = async move {
+        let mut busy = JoinSet::new();
+        let until = Instant::now() + lasts;
+        for host in 2..6 {
+            for _ in 0..32 {
+                let host = format!("127.0.0.{host}");
+                let channel = from_host(&host, &address).await;
+                let Ok(channel) = channel else { break };
+                if !Controller::is_served(channel.clone()).await {
+                    break;
+                }
+                busy.spawn(async move {
+                    let mut other = Controller::opened(channel).await.ok()?;
+                    while Instant::now() < until {
+                        let all = EntityKind::TableEntry(TableEntry::default());
+                        other.read(all).await.ok()?;
+                        let send = action("MyIngress.send", &[3]);
+                        let entry = EntityKind::TableEntry(exact("MyIngress.exactly", 9, send));
+                        let written = other.write(UpdateType::Insert, vec![entry]).await;
+                        let refused = written.expect_err("it is no primary");
+                        assert_eq!(refused.code(), Code::PermissionDenied);
+                    }
+                    Some(())
+                });
+            }
+        }
+        let did = busy.join_all().await;
+        did.into_iter().flatten().count()
+    };
+    thread::spawn(|| Runtime::new().expect("there are threads").block_on(work))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_primary_waits_shortly_beside_all_connections_of_others() {
+    let running = start(true).await;
+    let mut primary = Controller::primary(&running.address, 1).await;
+    let entry = |key| {
+        let send = action("MyIngress.send", &[3]);
+        EntityKind::TableEntry(exact("MyIngress.exactly", key, send))
+    };
+    let entries = (10..70).map(entry).collect();
+    let written = primary.write(UpdateType::Insert, entries).await;
+    written.expect("there is room");
+    let others = crowd(running.address.clone(), Duration::from_secs(4));
+    let mut kinds = [UpdateType::Insert, UpdateType::Delete].into_iter().cycle();
+    let (mut longest, mut beside) = (Duration::ZERO, 0);
+    while !others.is_finished() {
+        let begin = Instant::now();
+        let kind = kinds.next().expect("they come again");
+        let written = primary.write(kind, vec![entry(5)]).await;
+        written.expect("the primary may");
+        longest = longest.max(begin.elapsed());
+        beside += 1;
+        sleep(Duration::from_millis(5)).await;
+    }
+    let others = others.join().expect("each was answered");
+    println!("{beside} writes beside {others} connections, the longest waited {longest:?}");
+    assert!(others > 50, "{others} connections");
+    assert!(longest < Duration::from_secs(2), "{longest:?}");
+}
