@@ -26,10 +26,9 @@ impl NoTls {
     pub async fn accept_for(
         &self,
         _: &str,
-        _: TcpStream,
+        stream: TcpStream,
     ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + use<>, Reason> {
-        let accepted: Result<Stream, Reason> = match *self {};
-        accepted
+        self.accept(stream).await
     }
 
     pub(crate) async fn connect(&self, _: &str, _: TcpStream) -> Result<Stream, Reason> {
