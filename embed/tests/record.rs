@@ -139,6 +139,12 @@ fn wrong_lines_are_told_with_their_place() {
         ("bofuss-record 1\nswitch", "2: 'switch' is missing"),
         ("bofuss-record 1\nswitch 1 2", "2: '1' is no datapath id"),
         ("bofuss-record 1\nswitch 0x1", "2: the secret is missing"),
+        ("bofuss-record 1\np4", "2: 'switch' is missing"),
+        ("bofuss-record 1\np4 x", "2: 'x' is no port's number"),
+        (
+            "bofuss-record 1 headers\np4 -",
+            "2: a switch with a P4 program has whole frames",
+        ),
         ("bofuss-record 1\nswitch 0x1 1 -1", "2: '-1' is no epoch"),
         (
             "bofuss-record 1\nswitch 0x1 1 1 zz",
@@ -334,6 +340,11 @@ fn an_input_is_the_same_after_its_text() {
         "9 forget-addresses",
         "9 queue 1 2 min=200,max=10M,priority=3,weight=7",
         "9 queue-gone 1 2",
+        "9 program 7 kept 0a00 7b7d",
+        "9 program 7 fresh - 7b7d",
+        "9 entries 7b7d",
+        "9 write -",
+        "9 packet-out 510 0001",
         &format!(
             "9 reconfigure -:{PORT} 1:2:priority=0,weight=1 0x0000000000000001 2 3 00 {{a = 1}}"
         ),
