@@ -25,6 +25,9 @@
 //! message in the version of its connection, with all parts of a multipart; an output may have
 //! several. FRAME is the bytes of a frame. Each is in hexadecimal digits, or `-` for none.
 //! `RecordedInput` lists all inputs, and `RecordedOutput` all outputs.
+//!
+//! A [`Player`] plays runs of OpenFlow switches. Those of switches with a P4 program may contain
+//! requests of P4Runtime, which only the daemon knows; its `bofuss replay` plays them.
 
 mod connections;
 mod headers;
