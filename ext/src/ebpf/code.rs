@@ -3,11 +3,11 @@
 use alloc::{vec, vec::Vec};
 use core::{array, fmt};
 
-use super::arithmetic::{holds64, op, result64};
+use super::arithmetic::{holds64, op, result32, result64};
 use super::atomic;
 use super::helper::Helper;
 use super::instruction::{
-    ATOMIC, FRAME_POINTER, IMM, Instruction, LD_IMM64, MEM, MODE, OF_MAP, SLOT_BYTES, class,
+    ATOMIC, FRAME_POINTER, IMM, Instruction, LD_IMM64, MEM, MEMSX, MODE, OF_MAP, SLOT_BYTES, class,
 };
 
 /// The most slots of a program.
@@ -97,7 +97,7 @@ impl Code {
         if !this.jumps() {
             return [Some(next), None];
         }
-        let target = next.checked_add_signed(this.offset.into());
+        let target = next.checked_add_signed(this.distance());
         let target = target.unwrap_or(self.0.len());
         [Some(target), (!this.always_jumps()).then_some(next)]
     }
@@ -148,6 +148,7 @@ fn is_known(slots: &[Instruction], maps: usize) -> bool {
     }
     match this.class() {
         class::LD => is_constant(slots, maps),
+        class::LDX if this.opcode & MODE == MEMSX => this.size() < 8,
         class::LDX | class::ST => this.opcode & MODE == MEM,
         class::STX if this.opcode & MODE == ATOMIC => {
             let fetches_to_frame_pointer =
@@ -160,7 +161,8 @@ fn is_known(slots: &[Instruction], maps: usize) -> bool {
             !this.has_register() && this.src == 0 && Helper::numbered(this.imm).is_some()
         }
         class::JMP if this.is_exit() => !this.has_register(),
-        _ if this.always_jumps() => this.class() == class::JMP && !this.has_register(),
+        class::JMP32 if this.always_jumps() => !this.has_register() && this.offset == 0,
+        _ if this.always_jumps() => !this.has_register(),
         _ => holds64(this.code(), 0, 0).is_some(),
     }
 }
@@ -182,15 +184,22 @@ fn is_constant(slots: &[Instruction], maps: usize) -> bool {
 /// Returns true for arithmetic that is known, without a division by the constant 0 and a shift by
 /// as many bits as there are.
 fn is_arithmetic(this: Instruction) -> bool {
-    let bits = if this.class() == class::ALU { 32 } else { 64 };
+    let is_64 = this.class() == class::ALU64;
+    let bits = if is_64 { 64 } else { 32 };
     let is_constant = !this.has_register();
-    match this.code() {
-        op::END => this.class() == class::ALU && matches!(this.imm, 16 | 32 | 64),
+    let is_possible = match this.code() {
+        // That of 64 bits always swaps, so it has no order to choose.
+        op::END => return matches!(this.imm, 16 | 32 | 64) && (is_constant || !is_64),
         op::NEG => is_constant,
-        op::DIV | op::MOD if is_constant => this.offset == 0 && this.imm != 0,
-        // An offset means the signed operation, which is not known.
-        op::DIV | op::MOD | op::MOV => this.offset == 0,
+        op::DIV | op::MOD if is_constant => this.imm != 0,
+        op::MOV if is_constant => this.offset == 0,
         op::LSH | op::RSH | op::ARSH if is_constant => (0..bits).contains(&this.imm),
-        code => result64(code, 0, 0).is_some(),
-    }
+        _ => true,
+    };
+    let result = if is_64 {
+        result64(this.code(), this.offset, 0, 0)
+    } else {
+        result32(this.code(), this.offset, 0, 0).map(u64::from)
+    };
+    is_possible && result.is_some()
 }

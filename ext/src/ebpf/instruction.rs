@@ -33,6 +33,8 @@ pub const MODE: u8 = 0xe0;
 pub const IMM: u8 = 0x00;
 /// See [`IMM`].
 pub const MEM: u8 = 0x60;
+/// Memory, for loads that are extended by their sign.
+pub const MEMSX: u8 = 0x80;
 /// See [`IMM`].
 pub const ATOMIC: u8 = 0xc0;
 /// The opcode of a load of a constant of 64 bits.
@@ -121,6 +123,15 @@ impl Instruction {
     /// Returns true if it is a jump with a target, which is `offset` slots behind the next one.
     pub fn jumps(self) -> bool {
         matches!(self.class(), class::JMP | class::JMP32) && !self.is_exit() && !self.is_call()
+    }
+
+    /// Slots between the next instruction and the target of a jump: the constant of a long one.
+    pub fn distance(self) -> isize {
+        if self.class() == class::JMP32 && self.code() == JA {
+            self.imm as isize
+        } else {
+            self.offset.into()
+        }
     }
 
     /// Returns true if it is a jump that is always taken.

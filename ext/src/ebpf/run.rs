@@ -7,7 +7,7 @@ use super::arithmetic::{holds32, holds64, in_order, op, result32, result64};
 use super::atomic;
 use super::code::Code;
 use super::helper::Helper;
-use super::instruction::{ATOMIC, FRAME_POINTER, Instruction, MODE, OF_MAP, class};
+use super::instruction::{ATOMIC, FRAME_POINTER, Instruction, MEMSX, MODE, OF_MAP, class};
 use super::map::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Map, UpdateIf};
 
 /// The most instructions of a run; a call of a helper counts as [`STEPS_OF_HELPER`].
@@ -128,7 +128,12 @@ impl<O: Outside> Machine<'_, O> {
                 }
                 class::LDX => {
                     let value = self.load(self.at(this, this.src), this.size())?;
-                    *self.dst(this) = value;
+                    let unused_bits = 64 - 8 * this.size();
+                    *self.dst(this) = if this.opcode & MODE == MEMSX {
+                        ((value as i64) << unused_bits >> unused_bits) as u64
+                    } else {
+                        value
+                    };
                 }
                 class::ST => {
                     let value = i64::from(this.imm) as u64;
@@ -139,13 +144,12 @@ impl<O: Outside> Machine<'_, O> {
                     let value = self.register(this.src);
                     self.store(self.at(this, this.dst), this.size(), value)?;
                 }
-                class::ALU => *self.dst(this) = self.arithmetic32(this),
-                class::ALU64 => *self.dst(this) = self.arithmetic64(this),
+                class::ALU | class::ALU64 => *self.dst(this) = self.arithmetic(this),
                 _ if this.is_exit() => return Ok(self.registers[0]),
                 _ if this.is_call() => self.call(this.imm)?,
                 _ if self.is_taken(this) => {
                     // Checked when the code was loaded: it does not lead before the first slot.
-                    next = next.wrapping_add_signed(this.offset.into());
+                    next = next.wrapping_add_signed(this.distance());
                 }
                 _ => {}
             }
@@ -182,19 +186,16 @@ impl<O: Outside> Machine<'_, O> {
         }
     }
 
-    fn arithmetic32(&self, this: Instruction) -> u64 {
-        let value = self.register(this.dst);
-        if this.code() == op::END {
-            let ordered = in_order(value, this.imm, this.has_register());
-            return ordered.unwrap_or(value);
-        }
-        let result = result32(this.code(), value as u32, self.operand(this) as u32);
-        result.unwrap_or(0).into()
-    }
-
-    fn arithmetic64(&self, this: Instruction) -> u64 {
-        let value = self.register(this.dst);
-        result64(this.code(), value, self.operand(this)).unwrap_or(value)
+    fn arithmetic(&self, this: Instruction) -> u64 {
+        let (a, b) = (self.register(this.dst), self.operand(this));
+        let is_64 = this.class() == class::ALU64;
+        let result = match this.code() {
+            op::END => in_order(a, this.imm, is_64 || this.has_register()),
+            code if is_64 => result64(code, this.offset, a, b),
+            code => result32(code, this.offset, a as u32, b as u32).map(u64::from),
+        };
+        // Checked when the code was loaded: it is known.
+        result.unwrap_or(a)
     }
 
     fn is_taken(&self, this: Instruction) -> bool {
