@@ -260,3 +260,44 @@ fn snoop_repeats_what_controllers_say_and_a_slow_reader_loses_alone() {
         std::fs::remove_file(file).unwrap();
     }
 }
+
+#[test]
+fn an_object_of_clang_becomes_a_program_and_a_damaged_one_changes_nothing() {
+    if !have(&["ip", "ping", "clang"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--fail-mode", "secure"]);
+    lab.asks(&["add-flow", "actions=ebpf:count,normal"]);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/bpfabric/count.c");
+    let object = std::env::temp_dir().join(format!("count-{}.o", std::process::id()));
+    let options = "-O2 -g -target bpf -mcpu=v3 -c -o".split(' ');
+    ok(Command::new("clang").args(options).arg(&object).arg(source));
+    let words = format!("add,name=count,object={}", object.display());
+    lab.asks(&["program_mod", &words]);
+    let programs = lab.asks(&["programs"]);
+    assert!(
+        programs.starts_with("add,name=count,map0=(name=counts,type=array,"),
+        "{programs}"
+    );
+    lab.pings(1, 2);
+    let counts = lab.asks(&["map_entries", "program=count,map=counts"]);
+    let empty = format!("key=01000000,data={}", "0".repeat(32));
+    assert!(
+        counts.contains("key=01000000") && !counts.contains(&empty),
+        "{counts}"
+    );
+    let whole = std::fs::read(&object).unwrap();
+    for (bytes, wanted) in [
+        (&whole[..whole.len() / 2], "no ELF file"),
+        (&[0; 64][..], "no ELF file"),
+        (&[][..], "no ELF file"),
+    ] {
+        std::fs::write(&object, bytes).unwrap();
+        let refused = lab.dpctl(&["program_mod", &words]);
+        let said = printed(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(wanted), "{said}");
+    }
+    std::fs::remove_file(&object).unwrap();
+    assert_eq!(lab.asks(&["programs"]), programs);
+}

@@ -57,6 +57,8 @@ pub(crate) fn make(row: &'static ExtRow, command: &Command, arguments: &[&str]) 
 }
 
 fn read(row: &'static ExtRow, command: &Command, text: &str) -> Result<ExtValue, Failure> {
+    #[cfg(feature = "elf")]
+    let text = &crate::elf::with_code(row, text)?;
     Ok(ExtValue::parse(row, text, &command.catalogue)?)
 }
 

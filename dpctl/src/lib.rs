@@ -11,6 +11,8 @@
 mod at;
 mod bofuss;
 mod complete;
+#[cfg(feature = "elf")]
+mod elf;
 mod extension;
 mod failure;
 mod find;

@@ -28,7 +28,7 @@ for file in contrib/*.py contrib/wireshark/*.lua; do put share/bofuss "$file"; d
 for folder in prometheus containerlab kathara; do
     for file in contrib/$folder/*.*; do put "share/bofuss/$folder" "$file"; done
 done
-(cd examples && find . -type f -regextype egrep -regex '.*[.](py|md|toml|p4|json|txtpb|stf)') \
+(cd examples && find . -type f -regextype egrep -regex '.*[.](py|md|toml|p4|json|txtpb|stf|c|h)') \
     | while read -r file; do
     install -D -m 644 "examples/$file" "$usr/share/bofuss/examples/$file"
 done

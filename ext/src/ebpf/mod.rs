@@ -33,8 +33,8 @@ pub static VALUES: [ExtRow; 6] = [
         .that_changes()
         .with_usage(
             "add|delete,name=NAME[,map0=(name=NAME,type=hash|array,key=N,value=N,entries=N)...],\
-             code=HEX",
-            "adds, replaces or deletes an eBPF program",
+             code=HEX|object=PATH[,section=NAME]",
+            "adds, replaces or deletes an eBPF program; an object of clang's has its code and maps",
         ),
     ExtRow::typed::<MapMod>(ExtKind::Message, EXPERIMENTER, 2, "map_mod")
         .that_changes()
