@@ -234,6 +234,7 @@ async fn ports(verb: &'static Verb, before: &[String], catalogue: Catalogue) -> 
     let command = Command {
         strict: false,
         html: None,
+        reads_files: false,
         catalogue: catalogue.into(),
     };
     let names = crate::names::of_switch(&cli, &command, verb, address)

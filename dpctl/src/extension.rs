@@ -45,6 +45,7 @@ pub(crate) fn make(row: &'static ExtRow, command: &Command, arguments: &[&str]) 
         return ask([Message::MultipartRequest(body.into())]);
     }
     if let [file] = arguments
+        && command.reads_files
         && (*file == "-" || file.starts_with(['/', '.']))
     {
         let lines = each_line(file, &[], (), |line, ()| {
@@ -58,7 +59,10 @@ pub(crate) fn make(row: &'static ExtRow, command: &Command, arguments: &[&str]) 
 
 fn read(row: &'static ExtRow, command: &Command, text: &str) -> Result<ExtValue, Failure> {
     #[cfg(feature = "elf")]
-    let text = &crate::elf::with_code(row, text)?;
+    if command.reads_files {
+        let text = crate::elf::with_code(row, text)?;
+        return Ok(ExtValue::parse(row, &text, &command.catalogue)?);
+    }
     Ok(ExtValue::parse(row, text, &command.catalogue)?)
 }
 
@@ -198,6 +202,7 @@ mod tests {
         let command = Command {
             strict: false,
             html: None,
+            reads_files: true,
             catalogue: Arc::new(catalogue),
         };
         let painted = message(&command, "painted()").expect("it is a row");
@@ -223,6 +228,7 @@ mod tests {
         let command = Command {
             strict: false,
             html: None,
+            reads_files: true,
             catalogue: Arc::new(catalogue),
         };
         assert!(verb(&ROWS[2]).is_none());

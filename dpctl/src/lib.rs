@@ -194,6 +194,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
     let mut command = Command {
         strict: cli.strict,
         html: cli.html.clone(),
+        reads_files: true,
         catalogue: Arc::new(catalogue),
     };
     let order = wanted_order(cli, &command.catalogue)?;

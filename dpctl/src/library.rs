@@ -42,6 +42,7 @@ pub fn messages(line: &str, catalogue: &Arc<Catalogue>) -> Result<Vec<Message>, 
     let command = Command {
         strict: false,
         html: None,
+        reads_files: false,
         catalogue: catalogue.clone(),
     };
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -120,6 +121,20 @@ mod tests {
             "replace-flows -",
         ] {
             assert!(messages(line, &catalogue).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn no_line_of_a_caller_reads_a_file() {
+        let catalogue = Arc::new(bofuss_ext::catalogue());
+        for line in [
+            "state_mod ./Cargo.toml",
+            "program_mod add,name=a,object=Cargo.toml",
+        ] {
+            let error = messages(line, &catalogue).expect_err("it is refused");
+            let error = error.to_string();
+            let is_of_file = error.contains("line 1") || error.contains("ELF");
+            assert!(!is_of_file, "{error}");
         }
     }
 }

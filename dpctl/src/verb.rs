@@ -117,6 +117,8 @@ pub(crate) struct Command {
     pub(crate) strict: bool,
     /// The file for the page of `trace`.
     pub(crate) html: Option<PathBuf>,
+    /// True if arguments of an extension's verb may name files to read.
+    pub(crate) reads_files: bool,
     /// The fields and extensions that are known, and the switch's port names if they are needed.
     pub(crate) catalogue: Arc<Catalogue>,
 }

@@ -17,6 +17,7 @@ fn made(strict: bool, verb: &str, arguments: &[&str]) -> Made {
         &Command {
             strict,
             html: None,
+            reads_files: true,
             catalogue,
         },
         arguments,
