@@ -43,6 +43,8 @@ pub(crate) struct ControlOutcome {
     pub(crate) packets: Vec<(Packet, Vec<Action>)>,
     pub(crate) resumed: Vec<HeldPacket>,
     pub(crate) properties: Vec<(PortNo, PortProperties)>,
+    #[cfg(feature = "spare")]
+    pub(crate) catalogue: Option<Catalogue>,
 }
 
 /// The switch as a hook sees it outside of a packet's way, and what it can do there. What it asks
@@ -55,6 +57,8 @@ pub struct ControlContext<'a> {
     pub(crate) tables: &'a [Table],
     pub(crate) ports: &'a BTreeMap<PortNo, Port>,
     pub(crate) catalogue: &'a Catalogue,
+    #[cfg(feature = "spare")]
+    pub(crate) field_uses: &'a crate::tables::field_uses::FieldUses,
     pub(crate) pool: &'a Pool,
     pub(crate) standing: &'a dyn Fn(PortNo, &Microflow) -> Option<Standing>,
     pub(crate) guarantees: &'a dyn Fn(PortNo) -> Option<Guarantees>,
@@ -76,6 +80,19 @@ impl ControlContext<'_> {
     /// The fields and experimenter values that the switch knows.
     pub fn catalogue(&self) -> &Catalogue {
         self.catalogue
+    }
+
+    /// Returns true if an entry, or a bucket of a group, matches, sets or copies a field.
+    #[cfg(feature = "spare")]
+    pub fn uses(&self, field: &bofuss_oflib::Field) -> bool {
+        self.field_uses.has(field)
+    }
+
+    /// Has the switch go on with its catalogue in which spare rows are [mapped](Catalogue::map)
+    /// otherwise, which no entry uses. The flows that its engine knows are forgotten.
+    #[cfg(feature = "spare")]
+    pub fn set_catalogue(&mut self, catalogue: Catalogue) {
+        self.outcome.catalogue = Some(catalogue);
     }
 
     /// Returns what the discipline of a port knows of a microflow.

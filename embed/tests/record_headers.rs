@@ -15,7 +15,7 @@ use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, Gso, GsoKind, OffloadCapabilities, Pool};
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::message::{FlowModCommand, PacketOut};
-use bofuss_oflib::text::{parse_actions, parse_flow};
+use bofuss_oflib::text::{parse_actions, parse_flow, parse_mapping};
 use bofuss_oflib::types::BufferId;
 use bofuss_oflib::{Catalogue, Codec, Mac, Match, Message, PortNo, Version};
 use bofuss_packet::craft::{self, Layer, arp, ethernet, icmp, ipv4, ipv6, mpls, pbb, ping, vlan};
@@ -291,4 +291,26 @@ fn a_switch_does_the_same_with_headers_alone() {
     let numbers = format!("{:?}", &SECRET[..8]);
     let numbers = numbers.trim_matches(['[', ']']);
     assert!(!recorded.contains(numbers), "{recorded}");
+}
+
+#[test]
+fn a_frame_is_kept_up_to_the_field_that_a_controller_has_mapped() {
+    let mut mapped = bofuss_ext::catalogue();
+    let known = Arc::new(mapped.clone());
+    let (spare, place) = parse_mapping("spare0=udp:80:16,udp_dst=53", &mapped).unwrap();
+    mapped.map(spare, Some(place)).unwrap();
+    let pool = Pool::new(1 << 20);
+    let frames = [frame(in_ipv4(udp())), frame(in_ipv4(tcp()))];
+    let frames = frames.map(|bytes| pool.frame(&bytes).unwrap());
+    let mut connections = RecordedConnections::new(known, FrameDetail::Headers);
+    let kept = |connections: &RecordedConnections| {
+        let RecordedInput::Frames(_, noted) = connections.frames(PortNo(1), &frames) else {
+            panic!("another input");
+        };
+        let bytes = noted.iter().map(|frame| frame.bytes.len());
+        bytes.collect::<Vec<_>>()
+    };
+    assert_eq!(kept(&connections), [42, 54]);
+    connections.look_for(mapped.additions());
+    assert_eq!(kept(&connections), [46, 54]);
 }

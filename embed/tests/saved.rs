@@ -428,3 +428,36 @@ fn what_is_cut_off_damaged_or_foreign_is_refused_with_its_reason() {
         saved_state::run(&damaged);
     }
 }
+
+#[test]
+fn mappings_are_there_before_the_groups_and_entries_that_use_them() {
+    let mut before = Lab::new(Time(0), bofuss_disciplines::config(), 4);
+    before.connect();
+    before.tell("field_map", "add,spare3=udp:64:8,mask,set,udp_dst=6363");
+    before.tell("field_map", "add,spare0=ipv4:32:16,eth_type=0x800");
+    before.group("group_id=1,type=all,bucket=set_field:7->spare3,output:2");
+    before.flow("priority=5,udp,udp_dst=6363,spare3=5/7,actions=group:1");
+    before.flow("priority=6,ip,spare0=0x99,actions=set_field:7->ip_dscp,output:3");
+    let state = before.saved();
+    let (mut after, restored) = resumed(&state, 0, bofuss_disciplines::config(), 4);
+    let counts = (restored.flows, restored.groups, restored.states);
+    assert_eq!((restored.left_out, counts), (0, (2, 1, 0)), "{restored:?}");
+    after.connect();
+    assert_eq!(after.everything(), before.everything());
+    assert_eq!(after.known(), before.known());
+    let known = after.known();
+    let maps = known.iter().filter(|message| message.contains("field_map"));
+    assert_eq!(maps.count(), 2, "{known:?}");
+    // Another process in its place gets the states of extensions last.
+    let read = SavedState::read(&state).unwrap();
+    let mut new = Lab::new(before.now, bofuss_disciplines::config(), 4);
+    let first = read.restore_but_states(before.now, &mut new.switch);
+    let last = read.restore_states(before.now, &mut new.switch);
+    assert_eq!(
+        (first.left_out, last.left_out),
+        (0, 0),
+        "{first:?} {last:?}"
+    );
+    new.connect();
+    assert_eq!(new.known(), before.known());
+}

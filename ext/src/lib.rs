@@ -24,7 +24,7 @@ pub mod trace;
 pub use common::saved::SavedExtension;
 
 /// The extensions that know what outlives a restart.
-pub static SAVED: [SavedExtension; 2] = [opp::SAVED, arppath::SAVED];
+pub static SAVED: [SavedExtension; 3] = [opp::SAVED, arppath::SAVED, fields::SAVED];
 
 /// The switch as it is shipped, with the fast path.
 pub type Switch = bofuss_agent::Switch<FastPath>;
@@ -71,4 +71,5 @@ extensions! {
     rev;
     blind;
     drivers;
+    fields;
 }

@@ -109,7 +109,7 @@ impl AddedHeader {
     }
 
     /// The prerequisite of its fields.
-    pub const fn need(&'static self) -> Need {
+    pub const fn need(&'static self) -> Need<'static> {
         let field = self.after.field();
         Need {
             id: field.id,
@@ -147,6 +147,8 @@ pub enum AnyHeader {
     Known(Header),
     /// A header that an extension brings.
     Added(&'static AddedHeader),
+    /// None: the first place of a spare row, which says that it is one.
+    Spare,
 }
 
 impl AnyHeader {
@@ -154,7 +156,7 @@ impl AnyHeader {
     pub const fn known(self) -> Option<Header> {
         match self {
             Self::Known(header) => Some(header),
-            Self::Added(_) => None,
+            Self::Added(_) | Self::Spare => None,
         }
     }
 
@@ -167,7 +169,7 @@ impl AnyHeader {
                 After::UdpPort => (Self::Known(Header::Udp), bit + 64),
                 After::IpProtocol => (self, bit),
             },
-            Self::Known(_) => (self, bit),
+            Self::Known(_) | Self::Spare => (self, bit),
         }
     }
 }

@@ -12,10 +12,16 @@ use crate::action::TAG_VLAN;
 use crate::added_header::{AddedHeader, AnyHeader};
 use crate::error::{ErrorCode, ErrorRow};
 use crate::ext::{ExtKind, ExtRow};
-use crate::field::{At, FIELDS, Field, Header, KEY_BYTES, KEY_STANDARD_BYTES};
+use crate::field::{At, FIELDS, Field, Header, KEY_BYTES, KEY_STANDARD_BYTES, Need};
 use crate::field_set::FieldSet;
 use crate::registers::{FIRST_REGISTER, KEY_TAIL_VALUES, N_REGISTERS, REGISTERS};
 use crate::types::PortNo;
+
+#[cfg(feature = "spare")]
+mod mapping;
+
+#[cfg(feature = "spare")]
+pub use mapping::{MapError, Mapping};
 
 /// The highest number of an OXM field. Spec: OpenFlow 1.3.5 section 7.2.3.2.
 pub(crate) const MAX_NUMBER: u8 = 127;
@@ -78,7 +84,7 @@ impl Additions {
 
     /// Adds a field, if packets have it without a hook that sets it.
     fn add(&mut self, field: &'static Field) {
-        if !field.at.is_empty() {
+        if !field.at.is_empty() && !field.is_unmapped() {
             self.placed.push(field);
         }
         for header in added_headers(field) {
@@ -105,9 +111,12 @@ pub struct Catalogue {
     /// The rows of experimenter values of each extension, with its name.
     values: Vec<(&'static str, &'static [ExtRow])>,
     key_end: usize,
-    /// The layouts of packets by the rows that were added: now the last, and what the others grew
-    /// from.
+    /// The layouts of packets by the rows that were added or mapped: now the last, and those that
+    /// were before.
     additions: Vec<&'static Additions>,
+    /// The rows that mappings have made, which live as long as the process.
+    #[cfg(feature = "spare")]
+    mapped: Vec<(Option<Mapping>, &'static Field)>,
     /// The experimenter ids that table features list.
     announced: Vec<u32>,
     /// The names of a switch's ports, which text forms may use in place of numbers.
@@ -123,6 +132,8 @@ impl Default for Catalogue {
             values: [(STANDARD, slice::from_ref(&TAG_VLAN))].into(),
             key_end: KEY_STANDARD_BYTES,
             additions: Vec::new(),
+            #[cfg(feature = "spare")]
+            mapped: Vec::new(),
             announced: Vec::new(),
             ports: Vec::new(),
         }
@@ -177,7 +188,7 @@ impl Catalogue {
             if let Some(name) = { names }.find(|name| other.is_called(name)) {
                 return refused(format!("{name} is the name of a field of {owner}"));
             }
-            if (row.settable || other.settable) && shares_bits(row, other) {
+            if (row.settable || other.settable) && shares_bits(row.at, row.need, other) {
                 return refused(format!(
                     "field {} has bits of {} of {owner}, and one of them may be set",
                     row.name, other.name
@@ -308,7 +319,8 @@ impl Catalogue {
         self.additions.last().copied().unwrap_or(Additions::NONE)
     }
 
-    /// The field of an OXM class (experimenter, or 0 for basic) and number.
+    /// The field of an OXM class (experimenter, or 0 for basic) and number; a spare row as messages
+    /// have it, without its mapping.
     pub fn field(&self, experimenter: u32, number: u8) -> Option<&'static Field> {
         if experimenter == 0 && usize::from(number) < self.fields.len() {
             let field = self.fields[usize::from(number)];
@@ -317,14 +329,23 @@ impl Catalogue {
             }
         }
         let mut fields = self.fields.iter();
-        fields
-            .find(|f| f.experimenter == experimenter && f.number == number)
-            .copied()
+        let found = fields.find(|f| f.experimenter == experimenter && f.number == number);
+        found.map(|field| self.unmapped(field))
     }
 
-    /// The field of this name or other name.
+    /// The field of this name or other name; a spare row without its mapping.
     pub fn field_named(&self, name: &str) -> Option<&'static Field> {
-        self.fields.iter().find(|f| f.is_called(name)).copied()
+        let found = self.fields.iter().find(|f| f.is_called(name));
+        found.map(|field| self.unmapped(field))
+    }
+
+    /// The row of a field without the mapping that it may have.
+    fn unmapped(&self, field: &'static Field) -> &'static Field {
+        #[cfg(feature = "spare")]
+        if field.is_spare() {
+            return self.without_mapping(field);
+        }
+        field
     }
 
     /// The experimenter values of one kind.
@@ -364,7 +385,7 @@ impl Catalogue {
 fn added_headers(field: &Field) -> impl Iterator<Item = &'static AddedHeader> {
     field.at.iter().filter_map(|at| match at.header {
         AnyHeader::Added(header) => Some(header),
-        AnyHeader::Known(_) => None,
+        AnyHeader::Known(_) | AnyHeader::Spare => None,
     })
 }
 
@@ -410,6 +431,7 @@ fn check_place(row: &Field, at: &At) -> Result<(), String> {
                 return Err("the TTL, which actions change without a row, has no field".into());
             }
         }
+        AnyHeader::Spare => {}
         AnyHeader::Added(header) => {
             if u32::from(end) > 8 * u32::from(header.bytes) {
                 return Err(format!(
@@ -430,19 +452,23 @@ fn check_place(row: &Field, at: &At) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns true if two fields have a bit of a header in common in some packet.
-fn shares_bits(one: &Field, other: &Field) -> bool {
-    if let (Some(one), Some(other)) = (&one.need, &other.need) {
+/// Returns true if a field with these places and this prerequisite and another one have a bit of a
+/// header in common in some packet.
+fn shares_bits(at: &[At], need: Option<Need<'_>>, other: &Field) -> bool {
+    if let (Some(one), Some(other)) = (&need, &other.need) {
         let agree = one.any_of.iter().any(|value| other.any_of.contains(value));
         if (one.id, one.mask) == (other.id, other.mask) && !agree {
             return false;
         }
     }
-    one.at.iter().any(|a| {
+    at.iter().any(|a| {
         let (header, bit) = a.header.counted_from_known(a.bit);
         other.at.iter().any(|b| {
             let (other_header, other_bit) = b.header.counted_from_known(b.bit);
-            header == other_header && bit < other_bit + b.bits && other_bit < bit + a.bits
+            header == other_header
+                && header != AnyHeader::Spare
+                && bit < other_bit + b.bits
+                && other_bit < bit + a.bits
         })
     })
 }

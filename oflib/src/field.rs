@@ -70,13 +70,13 @@ pub struct At {
 
 /// The value that another field must hold for this one to be matched or set.
 #[derive(Clone, Copy, Debug)]
-pub struct Need {
+pub struct Need<'a> {
     /// The id of the other field.
     pub id: u8,
     /// Its bits that matter.
     pub mask: u64,
     /// The values that these bits may have.
-    pub any_of: &'static [u64],
+    pub any_of: &'a [u64],
 }
 
 /// The way in which a field's value differs between the segments of a TCP or UDP super-frame.
@@ -136,7 +136,7 @@ pub struct Field {
     /// True if set-field may write it.
     pub settable: bool,
     /// The prerequisite, if there is one.
-    pub need: Option<Need>,
+    pub need: Option<Need<'static>>,
     /// The places of the field in headers; if empty, it is in no header and the switch supplies it.
     pub at: &'static [At],
     /// The way in which it differs between the segments of a super-frame.

@@ -33,6 +33,7 @@ mod model;
 mod nicira;
 mod parse_error;
 pub mod registers;
+mod spare;
 pub mod stat_trigger;
 #[cfg(feature = "text")]
 pub mod text;

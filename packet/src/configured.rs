@@ -32,7 +32,8 @@ pub(crate) fn read(bytes: &[u8], (at, start): (At, usize)) -> u128 {
     get_bits(&bytes[start..], usize::from(at.bit), usize::from(at.bits))
 }
 
-/// The first place of a field's row whose header a frame has, and where that header begins.
+/// The first place of a row whose header a frame has, and where that header begins. That of a spare
+/// row has to be the one of the [`Additions`](bofuss_oflib::catalogue::Additions).
 pub(crate) fn first_place(field: &Field, layout: &Layout) -> Option<(At, usize)> {
     for at in field.at {
         if let Some(start) = layout.offset_of_any(at.header) {
@@ -49,7 +50,7 @@ fn has_header_after_type(layout: &Layout) -> bool {
 }
 
 /// Returns true if a frame has the value of a field that a prerequisite asks for.
-fn is_met(need: &Need, bytes: &[u8], layout: &Layout) -> bool {
+fn is_met(need: &Need<'_>, bytes: &[u8], layout: &Layout) -> bool {
     let Some(field) = FIELDS.get(usize::from(need.id)) else {
         return false;
     };

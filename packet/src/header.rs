@@ -98,6 +98,7 @@ pub(crate) enum Cover {
 pub(crate) fn cover(header: AnyHeader) -> Cover {
     match header {
         AnyHeader::Known(header) => cover_of_known(header),
+        AnyHeader::Spare => Cover::Nothing,
         AnyHeader::Added(row) => match row.after {
             After::EthType => Cover::Nothing,
             After::IpProtocol | After::UdpPort => Cover::Transport,

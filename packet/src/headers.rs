@@ -170,7 +170,9 @@ impl Headers<'_> {
     /// field that a configuration has placed.
     /// Choice: the CRC32c of a fragmented or truncated SCTP packet cannot be refreshed and stays.
     pub fn set_field(&mut self, field: &Field, value: &[u8; 16]) -> Result<usize, EditError> {
-        let (at, start) = first_place(field, self.layout).ok_or(EditError::NoHeader)?;
+        let row = self.layout.additions.row_of(field);
+        let place = row.and_then(|row| first_place(row, self.layout));
+        let (at, start) = place.ok_or(EditError::NoHeader)?;
         let bit = usize::from(at.bit);
         let bits = usize::from(at.bits);
         let range = start + bit / 8..start + (bit + bits).div_ceil(8);

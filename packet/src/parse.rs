@@ -113,6 +113,7 @@ impl Layout {
     pub fn offset_of_any(&self, header: AnyHeader) -> Option<usize> {
         match header {
             AnyHeader::Known(header) => self.offset(header),
+            AnyHeader::Spare => None,
             AnyHeader::Added(row) => {
                 let (added, at) = self.added?;
                 added.is_named_as(row).then_some(at)

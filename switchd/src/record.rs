@@ -20,6 +20,7 @@ use bofuss_embed::record::{
 };
 use bofuss_ext::Switch;
 use bofuss_frame::{Frame, KEPT_SHARE, Pool};
+use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::message::multipart::{MultipartReply, ReplyBody, TableFeatures};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Assembler, Catalogue, Codec, Framer, Message, PortNo, Version};
@@ -226,6 +227,11 @@ impl SwitchRecorder {
         let thread = thread::Builder::new().name("record".into());
         self.writer = Some(thread.spawn(|| writer.run())?);
         Ok(())
+    }
+
+    /// Reads frames by these fields and headers from now on.
+    pub fn look_for(&mut self, additions: &'static Additions) {
+        self.connections.look_for(additions);
     }
 
     /// Begins an input. If `input` returns none, it cannot be recorded, and is missing.

@@ -7,11 +7,13 @@ use bofuss_oflib::error::{BadAction, MeterModFailed};
 use bofuss_oflib::field::{ETH_TYPE, Field, VID_PRESENT, VLAN_VID};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::{MeterId, QueueId, TableId};
-use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match, PortNo};
+use bofuss_oflib::{Action, Catalogue, ErrorCode, FieldMatch, Instruction, Match, PortNo};
 
 use crate::frame_engine::FrameEngine;
 use crate::hooks::Hooks;
 use crate::pipeline::context::Pipeline;
+#[cfg(feature = "spare")]
+use crate::tables::spare_rows;
 
 /// The Ethernet types that push and pop actions accept.
 const VLAN_TYPES: &[u16] = &[0x8100, 0x88a8];
@@ -75,10 +77,10 @@ impl KnownFields<'_> {
         }
     }
 
-    fn lacks(&self, field: &Field) -> bool {
-        self.0
-            .as_ref()
-            .is_some_and(|known| !known.meets_need(field))
+    fn lacks(&self, field: &Field, catalogue: &Catalogue) -> bool {
+        let row = catalogue.by_id(field.id.into());
+        let known = self.0.as_ref();
+        known.is_some_and(|known| !known.meets_need(row))
     }
 }
 
@@ -162,6 +164,7 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
         packet_out: bool,
         actions: &[Action],
     ) -> Result<(), ErrorCode> {
+        let catalogue = &*self.pipeline.catalogue;
         for action in actions {
             match action {
                 Action::Output(output) => check_output(output.port, packet_out)?,
@@ -169,7 +172,9 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
                 Action::Group(_) => return Err(BadAction::BAD_OUT_GROUP),
                 Action::SetQueue(QueueId::ALL) => return Err(BadAction::BAD_QUEUE),
                 Action::SetField(set) => {
-                    if known.lacks(set.0.field) {
+                    #[cfg(feature = "spare")]
+                    spare_rows::check_set(&set.0, catalogue)?;
+                    if known.lacks(set.0.field, catalogue) {
                         return Err(BadAction::MATCH_INCONSISTENT);
                     }
                     if set.0.is_exact() {
@@ -185,7 +190,9 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
                 }
                 Action::CopyField(copy) => {
                     copy.check()?;
-                    if known.lacks(copy.src) || known.lacks(copy.dst) {
+                    #[cfg(feature = "spare")]
+                    spare_rows::check_copy(copy, catalogue)?;
+                    if known.lacks(copy.src, catalogue) || known.lacks(copy.dst, catalogue) {
                         return Err(BadAction::MATCH_INCONSISTENT);
                     }
                     known.forget(copy.dst);

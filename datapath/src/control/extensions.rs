@@ -137,6 +137,8 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
             tables: &self.cx.pipeline.tables,
             ports: &self.cx.pipeline.ports,
             catalogue: &self.cx.pipeline.catalogue,
+            #[cfg(feature = "spare")]
+            field_uses: &self.cx.pipeline.field_uses,
             pool: &self.cx.lane.pool,
             standing: &standing,
             guarantees: &|port| egress.ports.get(&port)?.guarantees(),
@@ -147,6 +149,13 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
         let outcome = cx.outcome;
         for value in &outcome.notifications {
             self.cx.sink.notify(value);
+        }
+        #[cfg(feature = "spare")]
+        if let Some(catalogue) = outcome.catalogue {
+            let pipeline = &mut *self.cx.pipeline;
+            pipeline.catalogue = catalogue.into();
+            let engine = &mut self.cx.lane.engine;
+            E::forget_all(engine, &pipeline.catalogue, &mut pipeline.tables);
         }
         // The call may have changed in which tables hooks act.
         self.cx.hooks.refresh(self.cx.pipeline.tables.len());

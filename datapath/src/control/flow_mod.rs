@@ -16,6 +16,8 @@ use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::control::entries::EntryEdit;
 use crate::frame_engine::FrameEngine;
 use crate::references::outputs_to;
+#[cfg(feature = "spare")]
+use crate::tables::spare_rows;
 use crate::{Entry, EntryKey, Label, Sink, Table};
 
 /// The entries that a request selects: all that its match covers, filtered by cookie and outputs.
@@ -135,6 +137,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             return Err(FlowModFailed::BAD_FLAGS);
         }
         self.cx.pipeline.shape.check(flow_mod)?;
+        #[cfg(feature = "spare")]
+        spare_rows::check_match(&flow_mod.fields, &self.cx.pipeline.catalogue)?;
         if !delete {
             let strict = !flow_mod.flags.has(FlowModFlags::ANY_HEADER);
             let known = strict.then_some(&flow_mod.fields);

@@ -92,6 +92,12 @@ impl FieldUses {
         }
     }
 
+    /// Returns true if a field is used.
+    #[cfg(feature = "spare")]
+    pub(crate) fn has(&self, field: &Field) -> bool {
+        self.used.contains(field)
+    }
+
     /// Returns how many actions set or copy a field.
     #[cfg(feature = "replicas")]
     pub(crate) fn sets(&self, field: &Field) -> u32 {

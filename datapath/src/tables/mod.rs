@@ -12,6 +12,8 @@ pub(crate) mod labels;
 pub(crate) mod replicated;
 pub(crate) mod shape;
 pub(crate) mod shared;
+#[cfg(feature = "spare")]
+pub(crate) mod spare_rows;
 pub(crate) mod stage;
 pub(crate) mod step_map;
 pub(crate) mod table;

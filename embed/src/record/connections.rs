@@ -4,6 +4,7 @@ use alloc::{collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
 use bofuss_agent::ConnId;
 use bofuss_frame::Frame;
+use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Assembler, Catalogue, Codec, Framer, Message, PortNo, Version};
@@ -16,6 +17,8 @@ use crate::peer::MAX_MULTIPART_REQUEST_BYTES;
 pub struct RecordedConnections {
     catalogue: Arc<Catalogue>,
     detail: FrameDetail,
+    /// The fields and headers by which frames are read.
+    additions: &'static Additions,
     up: BTreeMap<ConnId, Known>,
 }
 
@@ -31,10 +34,16 @@ impl RecordedConnections {
     /// Begins without connections. Messages have the fields and extensions of `catalogue`.
     pub fn new(catalogue: Arc<Catalogue>, detail: FrameDetail) -> Self {
         Self {
+            additions: catalogue.additions(),
             catalogue,
             detail,
             up: BTreeMap::new(),
         }
+    }
+
+    /// Reads frames by these fields and headers from now on: those of a controller's mappings, too.
+    pub fn look_for(&mut self, additions: &'static Additions) {
+        self.additions = additions;
     }
 
     /// Notes the connections that an input opens or closes.
@@ -78,16 +87,14 @@ impl RecordedConnections {
 
     /// Records a batch of frames that arrives.
     pub fn frames(&self, port: PortNo, frames: &[Frame]) -> RecordedInput {
-        let additions = self.catalogue.additions();
-        let noted = frames
-            .iter()
-            .map(|frame| self.detail.of_input(frame, additions));
+        let of_input = |frame| self.detail.of_input(frame, self.additions);
+        let noted = frames.iter().map(of_input);
         RecordedInput::Frames(port, noted.collect())
     }
 
     /// Records a frame that leaves.
     pub fn transmitted(&self, port: PortNo, queue: QueueId, frame: &Frame) -> RecordedOutput {
-        let noted = self.detail.of_output(frame, self.catalogue.additions());
+        let noted = self.detail.of_output(frame, self.additions);
         RecordedOutput::Frame(port, queue, noted)
     }
 
@@ -122,7 +129,7 @@ impl RecordedConnections {
     fn bytes_of(&self, conn: ConnId, xid: u32, message: &Message) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let codec = &self.up.get(&conn)?.assembler.codec;
-        let noted = self.detail.of_message(message, self.catalogue.additions());
+        let noted = self.detail.of_message(message, self.additions);
         codec.encode(xid, &noted, &mut bytes).ok()?;
         Some(bytes)
     }

@@ -111,6 +111,8 @@ impl Player {
         } else {
             None
         };
+        let additions = self.switch.datapath().catalogue().additions();
+        self.connections.look_for(additions);
         let mut io = PlayerIo {
             denied,
             answers: Answers::default(),

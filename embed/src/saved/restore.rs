@@ -93,8 +93,8 @@ impl SavedState<'_> {
 
     fn restore_by<E: FrameEngine>(&self, mut restoring: Restoring<'_, E>) -> Restored {
         restoring.tables(self);
-        restoring.messages(self);
         restoring.extensions(self);
+        restoring.messages(self);
         restoring.flows(self);
         for (kind, payload) in self.records {
             match kind {
@@ -267,7 +267,7 @@ impl<'a, E: FrameEngine> Restoring<'a, E> {
         Ok(())
     }
 
-    /// Gives extensions what they knew, before entries use it.
+    /// Gives extensions what they knew, before groups and entries use it.
     fn extensions(&mut self, state: &SavedState<'_>) {
         for (_, payload) in state.records.filter(|record| record.0 == kind::EXTENSION) {
             self.extension(payload);
@@ -293,7 +293,7 @@ impl<'a, E: FrameEngine> Restoring<'a, E> {
         let Some(saved) = all.find(|saved| saved.rows.contains(&value.row)) else {
             return Err(format!("extension: {name} is no state"));
         };
-        let is_thing = saved.rows.last() == Some(&value.row);
+        let is_thing = saved.thing == Some(value.row);
         if is_thing && !self.with_states {
             return Ok(false);
         }

@@ -31,7 +31,7 @@ impl Random {
 
 impl Lab {
     /// Gives an extension a message, which it accepts.
-    fn tell(&mut self, name: &str, text: &str) {
+    pub(super) fn tell(&mut self, name: &str, text: &str) {
         let catalogue = self.switch.datapath().catalogue().clone();
         let mut rows = catalogue.values(ExtKind::Message);
         let row = rows.find(|row| row.name == name).unwrap();
@@ -44,7 +44,7 @@ impl Lab {
     }
 
     /// All that extensions would have saved, sorted.
-    fn known(&mut self) -> Vec<String> {
+    pub(super) fn known(&mut self) -> Vec<String> {
         let mut all = Vec::new();
         for saved in &SAVED {
             let request = ExtBody((saved.request)());

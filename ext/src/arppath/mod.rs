@@ -82,6 +82,7 @@ pub const SAVED: SavedExtension = SavedExtension {
     request: entries_request,
     messages: pins,
     rows: &[&VALUES[CHANGE]],
+    thing: Some(&VALUES[CHANGE]),
 };
 
 /// The messages that set the pinned entries of a list again.

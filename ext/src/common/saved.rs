@@ -13,6 +13,9 @@ pub struct SavedExtension {
     /// The messages that give another switch what a reply to the request says, in their order. A
     /// value that is no such reply has none.
     pub messages: fn(&ExtValue) -> Vec<ExtValue>,
-    /// The rows of these messages, of which the last is that of one thing that the extension knows.
+    /// The rows of these messages.
     pub rows: &'static [&'static ExtRow],
+    /// The one of these that is about one thing that the extension knows, such as the state of a
+    /// flow, if there is one; the others are configuration.
+    pub thing: Option<&'static ExtRow>,
 }

@@ -25,6 +25,7 @@ pub const SAVED: SavedExtension = SavedExtension {
     request,
     messages,
     rows: &[&VALUES[STATE_MOD], &VALUES[RESTORE_FLOW]],
+    thing: Some(&VALUES[RESTORE_FLOW]),
 };
 
 /// The byte before a command, and before a flow.

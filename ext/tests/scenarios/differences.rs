@@ -38,8 +38,10 @@ fn play_in(version: Version) {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        // The match of 1.1 has no room for configured fields.
-        let has_fields = text.lines().any(|line| line.starts_with("set field "));
+        // The match of 1.1 has no room for fields of one's own.
+        let brings = ["set field ", "experimenter field_map "];
+        let brings_field = |line: &str| brings.iter().any(|word| line.starts_with(word));
+        let has_fields = text.lines().any(brings_field);
         if text.lines().any(names_a_version) || version == Version::V1_1 && has_fields {
             continue;
         }

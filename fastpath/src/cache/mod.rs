@@ -252,6 +252,8 @@ impl Cache {
 
     /// Settles and forgets all flows.
     pub(crate) fn forget_all(&mut self, catalogue: &Catalogue, tables: &mut [Table]) {
+        // They look for the fields of the catalogue before.
+        self.lookaheads.clear();
         self.widen(catalogue, tables, self.key.fields());
     }
 

@@ -1,15 +1,16 @@
-//! Reads the text of a field that a configuration brings: where it stands in a packet, and its
-//! number.
+//! Reads and writes the text of a field that is placed at run time: where it stands in a packet,
+//! and what belongs to it.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
+use core::fmt;
 
-use super::number;
+use super::{number, write_value};
 use crate::added_header::AnyHeader;
-use crate::catalogue::{Catalogue, CatalogueError, MAX_NUMBER};
+use crate::catalogue::{Catalogue, CatalogueError, MAX_NUMBER, Mapping};
 use crate::ext::BOFUSS;
-use crate::field::{self, At, Differs, Field, Header, Need, STANDARD_FIELDS, Style};
+use crate::field::{self, At, FIELDS, Field, Header, STANDARD_FIELDS, Style};
+use crate::matching::FieldMatch;
 use crate::parse_error::ParseError;
 
 /// The owner of configured fields, in errors about clashes.
@@ -51,6 +52,52 @@ pub fn add_field(text: &str, catalogue: &mut Catalogue) -> Result<(), ParseError
     Ok(())
 }
 
+/// Reads how a spare row is mapped: `NAME=HEADER:BIT:BITS`, and after it, in any order, `mask`,
+/// `set`, `shared` and a prerequisite, with the same meaning as in [`add_field`]. Errors: one
+/// sentence.
+pub fn parse_mapping(
+    text: &str,
+    catalogue: &Catalogue,
+) -> Result<(&'static Field, Mapping), ParseError> {
+    let (name, rest) = text.split_once('=').ok_or("it is NAME=HEADER:BIT:BITS")?;
+    let field = parse_spare(name, catalogue)?;
+    let mapping = mapping(rest, catalogue, |_, _| Ok(false))?;
+    Ok((field, mapping))
+}
+
+/// Reads the name of a spare row. Errors: it is none of the catalogue's.
+pub fn parse_spare(name: &str, catalogue: &Catalogue) -> Result<&'static Field, ParseError> {
+    let field = catalogue.field_named(name).filter(|field| field.is_spare());
+    field.ok_or_else(|| format!("{name}: no spare row is called that").into())
+}
+
+/// Writes a mapping as [`parse_mapping`] reads it.
+pub fn write_mapping(field: &Field, mapping: &Mapping, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Mapping {
+        at,
+        need,
+        maskable,
+        settable,
+        shared,
+    } = mapping;
+    let header = HEADERS
+        .iter()
+        .find(|row| AnyHeader::Known(row.1) == at.header);
+    let header = header.map_or("", |row| row.0);
+    write!(f, "{}={header}:{}:{}", field.name, at.bit, at.bits)?;
+    for (word, is_there) in [("mask", maskable), ("set", settable), ("shared", shared)] {
+        if *is_there {
+            write!(f, ",{word}")?;
+        }
+    }
+    if let Some((id, _, value)) = need {
+        let field = &FIELDS[usize::from(*id)];
+        write!(f, ",{}=", field.name)?;
+        write_value(f, field, &FieldMatch::exact(field, (*value).into()).value)?;
+    }
+    Ok(())
+}
+
 fn read(text: &str, catalogue: &Catalogue) -> Result<Field, ParseError> {
     let form = "it is NAME=HEADER:BIT:BITS,number=N";
     let (name, rest) = text.split_once('=').ok_or(form)?;
@@ -67,20 +114,10 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, ParseError> {
     {
         return Err(format!("{name}: flows have a word like this already").into());
     }
-    let mut items = rest.split(',');
-    let at = place(items.next().unwrap_or_default())?;
-    let mut field = Field {
-        differs: Differs::Every,
-        ..Field::extension(BOFUSS, 0, "", at.bits, false)
-    };
+    let mut field = Field::extension(BOFUSS, 0, "", 0, false);
     let mut number_of = None;
-    for item in items {
-        let (key, value) = item.split_once('=').unwrap_or((item, ""));
-
+    let mapping = mapping(rest, catalogue, |key, value| {
         match (key, value) {
-            ("mask", "") => field.maskable = true,
-            ("set", "") => field.settable = true,
-            ("shared", "") => field.differs = Differs::Nowhere,
             ("hex", "") => field.style = Style::Hex,
             ("mac", "") => field.style = Style::Mac,
             ("ip4", "") => field.style = Style::Ip4,
@@ -90,24 +127,53 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, ParseError> {
                 field.experimenter = number(value)
                     .and_then(|n| u32::try_from(n).ok())
                     .filter(|n| *n != 0)
-                    .ok_or_else(|| format!("{item}: no such word, or no number for it"))?;
+                    .ok_or_else(|| format!("{key}={value}: no such word, or no number for it"))?;
             }
-            (name, value) => field.need = Some(need(name, value, catalogue)?),
+            (_, _) => return Ok(false),
         }
-    }
+        Ok(true)
+    })?;
     let width = match field.style {
         Style::Mac => Some(48),
         Style::Ip4 => Some(32),
         Style::Ip6 => Some(128),
         Style::Dec | Style::Hex | Style::Bits(_) | Style::Port | Style::PacketType => None,
     };
-    if width.is_some_and(|width| width != at.bits) || width.is_none() && at.bits > MAX_NUMBER_BITS {
-        return Err(format!("{} bits: not the width of what it holds", at.bits).into());
+    let bits = mapping.at.bits;
+    if width.is_some_and(|width| width != bits) || width.is_none() && bits > MAX_NUMBER_BITS {
+        return Err(format!("{bits} bits: not the width of what it holds").into());
     }
+    field.bits = bits;
     field.number = number_of.ok_or(format!("number=N: N is 0 to {MAX_NUMBER}"))? as u8;
     field.name = String::from(name).leak();
-    field.at = Box::leak(Box::new([at]));
-    Ok(field)
+    Ok(mapping.of(&field))
+}
+
+/// Reads `HEADER:BIT:BITS` and the words after it; those that `other` returns true for are its own.
+fn mapping(
+    text: &str,
+    catalogue: &Catalogue,
+    mut other: impl FnMut(&str, &str) -> Result<bool, ParseError>,
+) -> Result<Mapping, ParseError> {
+    let mut items = text.split(',');
+    let mut mapping = Mapping {
+        at: place(items.next().unwrap_or_default())?,
+        need: None,
+        maskable: false,
+        settable: false,
+        shared: false,
+    };
+    for item in items {
+        let (key, value) = item.split_once('=').unwrap_or((item, ""));
+        match (key, value) {
+            ("mask", "") => mapping.maskable = true,
+            ("set", "") => mapping.settable = true,
+            ("shared", "") => mapping.shared = true,
+            (key, value) if other(key, value)? => {}
+            (name, value) => mapping.need = Some(need(name, value, catalogue)?),
+        }
+    }
+    Ok(mapping)
 }
 
 /// Reads `HEADER:BIT:BITS`.
@@ -135,8 +201,8 @@ fn bit_count(text: &str) -> Option<u16> {
     number(text)?.try_into().ok()
 }
 
-/// Reads a prerequisite.
-fn need(name: &str, value: &str, catalogue: &Catalogue) -> Result<Need, ParseError> {
+/// Reads a prerequisite: a field's id, the bits that matter and their value.
+fn need(name: &str, value: &str, catalogue: &Catalogue) -> Result<(u8, u64, u64), ParseError> {
     let other = catalogue
         .field_named(name)
         .ok_or_else(|| format!("{name}: no word of a field's, and no field"))?;
@@ -152,15 +218,17 @@ fn need(name: &str, value: &str, catalogue: &Catalogue) -> Result<Need, ParseErr
     } else {
         0
     };
-    Ok(Need {
-        id: other.id,
-        mask: other.ones_number() as u64,
-        any_of: Box::leak(Box::new([number as u64 | present])),
-    })
+    Ok((
+        other.id,
+        other.ones_number() as u64,
+        number as u64 | present,
+    ))
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::field::Differs;
+
     use super::*;
     use crate::text::parse_match;
 
@@ -179,6 +247,46 @@ mod tests {
         let parsed = parse_match(text, &all).expect("its prerequisite is there");
         assert_eq!(parsed.fields().len(), 4);
         assert!(parse_match("udp,icn_type=5", &all).is_err());
+    }
+
+    #[test]
+    fn a_mapping_of_a_spare_row_reads_back_as_it_is_written() {
+        struct Shown(&'static Field, Mapping);
+        impl fmt::Display for Shown {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_mapping(self.0, &self.1, f)
+            }
+        }
+        let mut all = Catalogue::default();
+        let row = Field::spare(BOFUSS, 1, "spare");
+        all.add("spares", &[row], &[]).expect("there is room");
+        for text in [
+            "spare=udp:64:8",
+            "spare=ipv6:0:4,mask",
+            "spare=eth_type:16:128,set,shared,eth_type=0x88b5",
+            "spare=tcp:160:8,mask,set,shared,tcp_dst=443",
+            "spare=vlan:16:4,vlan_vid=0x1005",
+            "spare=ipv4:0:4,ipv4_src=10.0.0.1",
+        ] {
+            let (field, mapping) = parse_mapping(text, &all).expect(text);
+            assert_eq!(Shown(field, mapping).to_string(), text);
+        }
+        let other_order = parse_mapping("spare=udp:64:8,udp_dst=1,set,mask", &all);
+        let order = parse_mapping("spare=udp:64:8,mask,set,udp_dst=1", &all);
+        assert_eq!(other_order, order);
+        for (text, part) in [
+            ("", "it is NAME=HEADER:BIT:BITS"),
+            ("spare", "it is NAME=HEADER:BIT:BITS"),
+            ("udp_src=udp:64:8", "no spare row"),
+            ("spare=udp:64:8,hex", "hex: no word"),
+            ("spare=udp:64:8,number=1", "number: no word"),
+            ("spare=udp:64:8,", ": no word"),
+            ("spare=udp:64:99999", "BIT and BITS"),
+            ("spare=udp:64:8,udp_dst=70000", "udp_dst: no number"),
+        ] {
+            let error = parse_mapping(text, &all).expect_err(text);
+            assert!(error.message.contains(part), "{text}: {error}");
+        }
     }
 
     #[test]

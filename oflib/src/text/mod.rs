@@ -33,7 +33,7 @@ use crate::types::{EtherType, GroupId, Mac, MaxLen, MeterId, PortNo, QueueId};
 use crate::wire::{TextForm, be_number};
 
 pub use action::{names as action_names, parse_actions, parse_instructions};
-pub use field_row::add_field;
+pub use field_row::{add_field, parse_mapping, parse_spare, write_mapping};
 pub use flow::{PROPERTIES, parse_flow, parse_flow_filter};
 pub(crate) use flow::{write_flow_entry, write_flow_mod};
 pub use group::{parse_group, parse_meter};

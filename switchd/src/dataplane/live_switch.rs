@@ -278,6 +278,7 @@ impl LiveSwitch {
                 self.traces.answer(clock, switch, &self.pool, arrived);
                 self.workers().hand_over(number, frames);
                 if let Some(recorder) = &mut self.io.recorder {
+                    recorder.look_for(self.switch.datapath().catalogue().additions());
                     recorder.begin(now, |known| Some(known.frames(number, frames)));
                 }
                 self.switch.receive(now, number, frames, &mut self.io);

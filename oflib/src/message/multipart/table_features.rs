@@ -167,7 +167,9 @@ impl FieldId {
             Self::Known(field, _) => match field.experimenter {
                 0 | PACKET_REGISTERS => true,
                 ONF if version.has_onf_fields() => true,
-                other => catalogue.announces(other),
+                other => {
+                    catalogue.announces(other) && !catalogue.by_id(field.id.into()).is_unmapped()
+                }
             },
             Self::Unknown(..) => true,
         }

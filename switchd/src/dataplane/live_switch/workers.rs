@@ -96,6 +96,7 @@ impl Workers<'_> {
     ) {
         self.stop();
         if let Some(recorder) = &mut self.io.recorder {
+            recorder.look_for(self.switch.datapath().catalogue().additions());
             recorder.begin(now, input);
         } else if let Some(followers) = &mut self.io.followers {
             followers.begin_input((*self.clock, now), self.switch, input);
