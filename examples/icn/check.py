@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lab import Lab, main, udp  # noqa: E402
-from controller import DEFAULT, INTEREST, OPTIONS, PORT, PRODUCERS, name  # noqa: E402
+from controller import DEFAULT, INTEREST, PORT, PRODUCERS, name  # noqa: E402
 
 REQUESTS = 5_000
 TOP, SECOND = ['video', 'news', 'music', 'books'], ['live', 'archive', 'world', 'sport']
@@ -35,7 +35,7 @@ def check():
         components = [choice.choice(TOP), choice.choice(SECOND), 'item%d' % number]
         frames.append(request(components))
         expected.setdefault(producer(components), []).append(frames[-1])
-    with Lab(hosts=5, controller='controller.py', options=OPTIONS) as lab:
+    with Lab(hosts=5, controller='controller.py') as lab:
         before = lab.messages()
         lab.send(1, frames)
         lab.send(1, [request(['video'], OTHER_TYPE), udp('10.1.0.1', '10.9.0.1', PORT + 1)])

@@ -1,15 +1,17 @@
 """Requests for named content are forwarded by the longest prefix of their name."""
 
-from bofuss_machine import FIELDS, Field, flow_mod, match, output
+import struct
+
+from bofuss_machine import EXPERIMENTER_MESSAGE, FIELDS, Field, flow_mod, match, message, output
 from rules import run
 
 PORT = 9695
-# The field: a type, then 32 bits, of which each component of a name gives eight by its hash.
-OPTIONS = ['--field', 'icn_type=udp:64:8,number=1,hex,udp_dst=%d' % PORT,
-           '--field', 'icn_name=udp:72:32,number=2,mask,set,hex,udp_dst=%d' % PORT]
-BOFUSS = 0x626F66
-FIELDS['icn_type'] = Field(1, 1, ('udp_dst', PORT), BOFUSS)
-FIELDS['icn_name'] = Field(2, 4, ('udp_dst', PORT), BOFUSS)
+# Spare fields of the switch that get their places here: a type, then 32 bits, of which each
+# component of a name gives eight by its hash.
+PLACES = ['spare0=udp:64:8,udp_dst=%d' % PORT, 'spare1=udp:72:32,mask,udp_dst=%d' % PORT]
+EXPERIMENTER, FIELD_MAP, ADD, SPARE_BYTES = 0x626F6D, 1, 0, 16
+FIELDS['icn_type'] = Field(0, SPARE_BYTES, ('udp_dst', PORT), EXPERIMENTER)
+FIELDS['icn_name'] = Field(1, SPARE_BYTES, ('udp_dst', PORT), EXPERIMENTER)
 INTEREST = 5
 # The producer of names by prefix; the one of the longest prefix counts.
 PRODUCERS = {('video',): 2, ('video', 'live'): 3, ('news',): 4}
@@ -30,6 +32,12 @@ def name(components):
     return int.from_bytes(bytes(parts).ljust(4, b'\0'), 'big')
 
 
+def field_map(place):
+    """The message that gives a spare field its place."""
+    head = struct.pack('!IIB', EXPERIMENTER, FIELD_MAP, ADD)
+    return message(EXPERIMENTER_MESSAGE, head + place.encode())
+
+
 def routes():
     """An entry for each prefix, of a priority that is its length."""
     for prefix, producer in PRODUCERS.items():
@@ -40,4 +48,4 @@ def routes():
 
 
 if __name__ == '__main__':
-    run({1: list(routes())})
+    run({1: [*map(field_map, PLACES), *routes()]})
