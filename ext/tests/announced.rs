@@ -13,7 +13,7 @@ use bofuss_oflib::message::multipart::{ReplyBody, RequestBody, TableFeatures};
 use bofuss_oflib::message::{FlowModCommand, MultipartReply, MultipartRequest};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Catalogue, Codec, Message, PortNo, Version};
+use bofuss_oflib::{Catalogue, Codec, ExtValue, Message, PortNo, Version};
 
 const CONN: ConnId = ConnId(1);
 /// The offset of the properties of the first table: after the heads of message, multipart and
@@ -191,4 +191,40 @@ fn features_that_are_written_back_take_nothing_away() {
         let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).unwrap();
         assert_eq!(answers(&mut switch, Message::FlowMod(flow)), [], "{text}");
     }
+}
+
+/// The spare fields that tables list.
+fn spares(tables: &[TableFeatures]) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for property in tables.iter().flat_map(|table| &table.0.properties) {
+        if let PropertyList::Fields(list) = &property.list {
+            names.extend(list.iter().filter_map(|id| match id {
+                FieldId::Known(field, _) if field.is_spare() => Some(field.name),
+                FieldId::Known(..) | FieldId::Unknown(..) => None,
+            }));
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[test]
+fn spare_fields_are_listed_while_they_are_mapped() {
+    let (mut switch, catalogue) = switch(Version::V1_3, &[]);
+    let mut map = |text: &str| {
+        let value = ExtValue::parse(&bofuss_ext::fields::VALUES[0], text, &catalogue).unwrap();
+        assert_eq!(answers(&mut switch, Message::Experimenter(value)), []);
+        let tables = features(&mut switch, Vec::new());
+        // What is written back takes nothing away.
+        assert_eq!(features(&mut switch, tables.clone()), tables);
+        spares(&tables)
+    };
+    assert_eq!(map("add,spare3=udp:64:8,set"), ["spare3"]);
+    assert_eq!(map("add,spare4=udp:72:8"), ["spare3", "spare4"]);
+    assert_eq!(map("delete,spare3"), ["spare4"]);
+    assert_eq!(map("add,spare3=udp:80:8,set"), ["spare3", "spare4"]);
+    let text = "udp,spare3=7,actions=set_field:8->spare3";
+    let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).unwrap();
+    assert_eq!(answers(&mut switch, Message::FlowMod(flow)), []);
 }

@@ -7,7 +7,7 @@ use super::{Additions, Catalogue, check_place, shares_bits};
 use crate::field::{At, Differs, Field, Need, STANDARD_FIELDS};
 
 /// The most sets of mappings that a catalogue has in its life. What packets are parsed by is never
-/// freed, and takes some 300 bytes for each set; one that was there before takes no further memory.
+/// freed, and takes some 600 bytes for each set; one that was there before takes no further memory.
 const MAX_SETS: usize = 4_096;
 
 /// The place of a field in packets, and what entries may do with it there.
