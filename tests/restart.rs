@@ -481,3 +481,15 @@ fn the_programs_of_bofuss_find_each_other_in_their_own_namespace() {
     drop(all);
     fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn a_manager_keeps_tap_interfaces_and_listening_sockets_through_restarts() {
+    if !have(&["ip", "python3"]) {
+        return;
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/kept.py");
+    let mut python = Command::new("python3");
+    python.args([script, &program("bofuss"), &program("dpctl")]);
+    let said = ok(python.arg(format!("kept{}", std::process::id())));
+    assert!(said.ends_with("passed\n"), "{said}");
+}

@@ -59,6 +59,23 @@ for _ in $(seq 200); do [ "$(status CapEff)" != 0000000000000000 ] || break; sle
 dpctl add-flow s1 arp,actions=normal
 systemctl stop bofuss@s1
 [ "$(show Result)" = success ]
+# A TAP interface and a listening socket stay through a restart, and go with the service.
+# As udev makes it, where there is none.
+mknod -m 666 /root/tun c 10 200
+mount --bind /root/tun /dev/net/tun
+printf 'port = ["v1", "tap:tk0"]\nlisten = ["ptcp:6653:127.0.0.1"]\n' >/etc/bofuss/s1.toml
+systemctl start bofuss@s1
+index() { cat /sys/class/net/tk0/ifindex; }
+first=$(index)
+[ "$(show NFileDescriptorStore)" = 2 ]
+systemctl restart bofuss@s1
+[ "$(index)" = "$first" ]
+dpctl show tcp:127.0.0.1:6653 | grep '2(tk0)'
+echo 'port = ["v1"]' >/etc/bofuss/s1.toml
+systemctl reload bofuss@s1
+[ ! -e /sys/class/net/tk0 ]
+[ "$(show NFileDescriptorStore)" = 0 ]
+systemctl stop bofuss@s1
 echo passed
 "#;
 

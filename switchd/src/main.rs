@@ -22,6 +22,7 @@ mod features;
 mod front;
 mod generate;
 mod http;
+mod kept;
 mod log;
 mod manager;
 mod metrics;
@@ -165,6 +166,7 @@ fn bofuss() -> ExitCode {
     }
     let result = match cli.command {
         CliCommand::Run(mut options) => {
+            kept::begin();
             options.log.clone_from(&cli.log);
             configured(*options)
                 .map_err(Error::into_usage)

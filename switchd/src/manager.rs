@@ -11,7 +11,6 @@ use tokio::time::{Instant, Interval, interval_at};
 /// The manager's socket, and the watchdog's timer.
 pub struct Manager {
     socket: UnixDatagram,
-    to: SocketAddr,
     /// The time at which the next watchdog notification is due: after half the manager's timeout.
     /// `None` without a watchdog.
     next: Option<Interval>,
@@ -23,11 +22,7 @@ impl Manager {
     ///
     /// Panics outside a tokio runtime.
     pub fn find() -> Option<Self> {
-        let path = env::var("NOTIFY_SOCKET").ok()?;
-        let to = match path.strip_prefix('@') {
-            Some(name) => SocketAddr::from_abstract_name(name),
-            None => SocketAddr::from_pathname(path),
-        };
+        let socket = socket()?;
         let is_ours = env::var("WATCHDOG_PID")
             .ok()
             .is_none_or(|pid| pid == std::process::id().to_string());
@@ -37,9 +32,7 @@ impl Manager {
             .filter(|m| *m >= 2)
             .map(|m| Duration::from_micros(m / 2));
         let next = half.map(|half| interval_at(Instant::now() + half, half));
-        let socket = UnixDatagram::unbound().ok()?;
-        let to = to.ok()?;
-        let this = Self { socket, to, next };
+        let this = Self { socket, next };
         this.notify("READY=1");
         Some(this)
     }
@@ -59,6 +52,18 @@ impl Manager {
 
     /// Errors are ignored: a manager that does not listen is no reason to end.
     fn notify(&self, state: &str) {
-        let _ = self.socket.send_to_addr(state.as_bytes(), &self.to);
+        let _ = self.socket.send(state.as_bytes());
     }
+}
+
+/// A socket that is connected to the manager; `None` without one.
+pub fn socket() -> Option<UnixDatagram> {
+    let path = env::var("NOTIFY_SOCKET").ok()?;
+    let to = match path.strip_prefix('@') {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(path),
+    };
+    let socket = UnixDatagram::unbound().ok()?;
+    socket.connect_addr(&to.ok()?).ok()?;
+    Some(socket)
 }

@@ -200,6 +200,7 @@ impl P4Process {
         let _server = server.transpose()?;
         self.log_start();
         let mut hangup = Hangup::new(self.source.has_file());
+        crate::kept::let_rest_go();
         let mut manager = Manager::find();
         loop {
             tokio::select! {

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::mem::take;
+use std::os::fd::{AsFd, OwnedFd};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ use bofuss_ports::{
 use crate::config::{PortKind, PortSpec};
 use crate::error::{Result, context};
 use crate::features;
+use crate::kept;
 use crate::successor::Predecessor;
 
 /// An open port.
@@ -76,6 +78,11 @@ impl PortMember {
             group: None,
         }
     }
+}
+
+/// The name under which the service manager keeps an interface.
+pub fn kept_name(interface: &str) -> String {
+    format!("port-{interface}")
 }
 
 /// The wait between two attempts to open an interface that another switch has.
@@ -141,30 +148,16 @@ fn try_open(
             let link = Link::by_name(name)?;
             (Box::new(port), Some(link))
         }
-        PortKind::Tap(name) => {
-            let pad_runts = spec.options.pad_runts;
-            let port = match left.flatten() {
-                Some(descriptor) => Tap::adopt(descriptor, name, false, pad_runts)?,
-                None => Tap::open(name, pad_runts)?,
-            };
-            bofuss_ports::set_link(name, true)?;
-            let link = Link::by_name(name)?;
-            (Box::new(port), Some(link))
-        }
-        PortKind::Tun(name) => {
-            let port = match left.flatten() {
-                Some(descriptor) => Tap::adopt(descriptor, name, true, false)?,
-                None => Tap::open_tun(name)?,
-            };
-            bofuss_ports::set_link(name, true)?;
-            let link = Link::by_name(name)?;
-            (Box::new(port), Some(link))
-        }
+        PortKind::Tap(name) => open_tap(name, false, spec.options.pad_runts, left.flatten())?,
+        PortKind::Tun(name) => open_tap(name, true, false, left.flatten())?,
         PortKind::Pcap(input, output) => {
             let port = PcapFile::open(Some(input), output.as_deref())?;
             (Box::new(port), None)
         }
     };
+    if let (Some(name), Some(descriptor)) = (interface, driver.descriptor()) {
+        kept::keep(&kept_name(name), descriptor.as_fd());
+    }
     Ok(OpenPort {
         number: spec.number,
         name: spec.kind.name(),
@@ -175,6 +168,33 @@ fn try_open(
         ended: false,
         group,
     })
+}
+
+/// Opens a TAP or TUN interface, with the descriptor that a predecessor has handed over or the
+/// service manager has kept, if there is one. Errors: as [`Tap::open`].
+fn open_tap(
+    name: &str,
+    is_tun: bool,
+    pad_runts: bool,
+    left: Option<OwnedFd>,
+) -> Result<(Box<dyn PortDriver>, Option<Link>), OpenError> {
+    let kept = kept::take(&kept_name(name));
+    let adopt = |descriptor| Tap::adopt(descriptor, name, is_tun, pad_runts);
+    let anew = || {
+        if is_tun {
+            Tap::open_tun(name)
+        } else {
+            Tap::open(name, pad_runts)
+        }
+    };
+    let port = match (left, kept) {
+        (Some(left), _) => adopt(left)?,
+        // Its interface may be gone.
+        (None, Some(kept)) => adopt(kept).or_else(|_| anew())?,
+        (None, None) => anew()?,
+    };
+    bofuss_ports::set_link(name, true)?;
+    Ok((Box::new(port), Some(Link::by_name(name)?)))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use crate::rights::Lock;
 use crate::run::start::{Prepared, prepare};
 use crate::run::{DataPlaneQueue, Enter, Running, Shared};
 use crate::successor::{HAND_OVER, LEAVE};
-use crate::{control, log, rights, rundir};
+use crate::{control, kept, log, rights, rundir};
 
 /// The time that a switch runs on after the command `shutdown`, so that its answer arrives.
 pub const SHUTDOWN_ANSWER_DELAY: Duration = Duration::from_millis(50);
@@ -255,6 +255,7 @@ impl Process {
         let mut stop = std::pin::pin!(stop);
         let reloads = self.source.has_file();
         let mut hangup = Hangup::new(reloads);
+        kept::let_rest_go();
         let mut manager = Manager::find();
         while !self.switches.is_empty() {
             tokio::select! {

@@ -199,6 +199,9 @@ impl Running {
                 .map_err(|error| Error::from(error).map(|text| format!("--listen {text}")))?;
             self.listeners.push((address.clone(), listener));
         }
+        for (address, listener) in &self.listeners {
+            sockets::keep(address, listener);
+        }
         for address in &self.config.controllers {
             let target = self.hub.connect(address.clone());
             self.targets.push((address.clone(), target));

@@ -3,12 +3,13 @@
 use bofuss_channel::{ActiveAddress, Listener, PassiveAddress};
 use tokio::sync::oneshot;
 
-use super::sockets::listen;
+use super::sockets::{self, listen};
 use super::{Running, answer_of, settings};
 use crate::capture::MessageCaptures;
 use crate::config::Config;
 use crate::dataplane::{Answer, Operation};
 use crate::error::{Result, context};
+use crate::kept;
 
 /// A change of configuration that is prepared but not made, so that all switches of a process
 /// change together. If this is dropped, nothing changes.
@@ -123,8 +124,16 @@ impl Running {
             &config,
             (&self.messages, &self.snoop_clients, &self.recent),
         ));
-        self.listeners
-            .retain(|(old, _)| config.listen.contains(old));
+        self.listeners.retain(|(old, _)| {
+            let stays = config.listen.contains(old);
+            if !stays {
+                kept::let_go(&sockets::kept_name(old));
+            }
+            stays
+        });
+        for (address, listener) in &listeners {
+            sockets::keep(address, listener);
+        }
         self.listeners.append(&mut listeners);
         let controllers = &config.controllers;
         self.targets.retain(|(old, _)| controllers.contains(old));

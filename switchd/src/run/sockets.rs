@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use tracing::info;
 use crate::config::{Config, DEFAULT_NAME};
 use crate::error::{Error, Result, context};
 use crate::snoop::{self, SnoopClients};
-use crate::{control, drivers, rundir};
+use crate::{control, drivers, kept, rundir};
 
 /// The time that a starting switch waits for another one that is ending to release its name,
 /// interfaces and addresses. That usually takes 70 ms.
@@ -198,6 +199,11 @@ pub(super) async fn listen_until(
     address: &PassiveAddress,
     end: Instant,
 ) -> io::Result<Listener> {
+    let kept = kept::take(&kept_name(address));
+    let kept = kept.and_then(|socket| hub.listen_on(address, socket).ok());
+    if let Some(listener) = kept {
+        return Ok(listener);
+    }
     loop {
         match hub.listen(address).await {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < end => {
@@ -206,6 +212,18 @@ pub(super) async fn listen_until(
             listener => return listener,
         }
     }
+}
+
+/// Has the service manager keep a listening socket while the switch restarts.
+pub(super) fn keep(address: &PassiveAddress, listener: &Listener) {
+    if let Some(socket) = listener.socket() {
+        kept::keep(&kept_name(address), socket.as_fd());
+    }
+}
+
+/// The name under which it keeps that.
+pub(super) fn kept_name(address: &PassiveAddress) -> String {
+    format!("listen-{address}")
 }
 
 #[cfg(test)]
