@@ -64,6 +64,20 @@ fn a_record_is_looked_at_as_it_was_after_a_line() {
     // What a user tries there is not in the record.
     ok(Command::new(program("dpctl")).args(["add-flow", name, "arp,actions=drop"]));
     assert!(flows(name).contains("arp actions=drop"));
+    // It has the ports and controllers of then, and no others.
+    for change in [
+        "add-port lo",
+        "set-controller tcp:127.0.0.1",
+        "set listen=['ptcp:0']",
+    ] {
+        let mut bofuss = Command::new(program("bofuss"));
+        let refused = run(bofuss.args(["ctl", name]).args(change.split(' ')));
+        let said = printed(&refused);
+        assert!(
+            !refused.status.success() && said.contains("stands still"),
+            "{change}: {said}"
+        );
+    }
     assert_eq!(then.terminate(), Some(0));
     let end = served(&["replay", file, "--serve", name]);
     assert!(flows(name).contains("actions=NORMAL"));
@@ -88,7 +102,7 @@ fn what_cannot_be_reached_is_refused() {
         ),
         (&["replay", file, "--until", "7"], "--serve"),
         (&["replay", file, "--serve", "a/b"], "a/b"),
-        (&["replay", "/dev/null", "--serve", "none"], "/dev/null"),
+        (&["replay", "/dev/null", "--serve", "none"], "regular file"),
     ] {
         let said = words(wrong);
         assert!(said.contains(why), "{wrong:?}: {said}");

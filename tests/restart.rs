@@ -489,7 +489,9 @@ fn a_manager_keeps_tap_interfaces_and_listening_sockets_through_restarts() {
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/kept.py");
     let mut python = Command::new("python3");
-    python.args([script, &program("bofuss"), &program("dpctl")]);
+    python
+        .arg(script)
+        .args([program("bofuss"), program("dpctl")]);
     let said = ok(python.arg(format!("kept{}", std::process::id())));
-    assert!(said.ends_with("passed\n"), "{said}");
+    assert!(said.contains("passed\n"), "{said}");
 }

@@ -122,8 +122,8 @@ impl InKernel {
     }
 
     /// Lets sockets of another switch have the filter, too, and meet the frames of these ports.
-    pub fn share(&self, is_shared: bool) {
-        self.0.borrow().table.share(is_shared);
+    pub fn share(&self) {
+        self.0.borrow().table.share();
     }
 
     /// Holds no frames back any more.

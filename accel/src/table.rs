@@ -310,10 +310,10 @@ impl FlowTable {
         }
     }
 
-    /// Sets whether sockets of two switches may meet a frame.
-    pub(crate) fn share(&self, is_shared: bool) {
+    /// Has each frame decided once from now on, as sockets of two switches may meet it.
+    pub(crate) fn share(&self) {
         for cpu in &self.program.cpus[..self.n_cpus] {
-            cpu.is_shared.store(is_shared.into(), Release);
+            cpu.is_shared.store(1, Release);
         }
     }
 

@@ -56,6 +56,8 @@ pub use state::StateOptions;
 pub use tables::{address, station};
 pub use written::written;
 
+/// Why a switch of the past takes no ports, no controllers, and no successor.
+pub const STANDS_STILL: &str = "the switch stands still at a moment of the past";
 /// A switch's name unless it is given one.
 pub const DEFAULT_NAME: &str = "s0";
 /// The default log level.
@@ -187,6 +189,9 @@ impl Config {
     /// Why it cannot take the place of a running switch, nor another one its place; `None` if it
     /// can.
     pub fn why_not_handed_over(&self) -> Option<&'static str> {
+        if self.past.is_some() {
+            return Some(STANDS_STILL);
+        }
         if self.p4.is_some() {
             return Some("a switch with a P4 program has no state that another goes on from");
         }

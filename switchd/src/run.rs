@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::capture::MessageCaptures;
-use crate::config::{Config, OF_MESSAGES, from_line};
+use crate::config::{Config, OF_MESSAGES, STANDS_STILL, from_line};
 use crate::control;
 use crate::dataplane::{
     Answer, CollectSlice, Collection, Input, Operation, OperatorCommand, Page, SuccessorInput,
@@ -323,6 +323,9 @@ impl Running {
     async fn attach(&mut self, line: &str) -> Answer {
         if self.attached.is_some() {
             return Err("another ofprotocol is attached already".into());
+        }
+        if self.config.past.is_some() {
+            return Err(STANDS_STILL.into());
         }
         let options = from_line(line)?;
         let config = Reading::begin(move || options.check())?

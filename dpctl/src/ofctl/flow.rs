@@ -243,9 +243,7 @@ fn all_fields(fields: &Match, priority: u16, ports: &PortNames) -> String {
     let mut hidden = vec![field::VLAN_PCP.id, field::VLAN_VID.id];
     hidden.extend(word.map(|_| field::ETH_TYPE.id));
     hidden.extend(full.map(|_| field::IP_PROTO.id));
-    let mut known = 0u64;
     for (field, name) in ORDER {
-        known |= 1 << field.id;
         if field.id == field::VLAN_VID.id {
             words.extend(vlan(fields));
         }
@@ -256,10 +254,8 @@ fn all_fields(fields: &Match, priority: u16, ports: &PortNames) -> String {
             words.push(field_text(one, name, ports));
         }
     }
-    let others = fields
-        .fields()
-        .iter()
-        .filter(|one| known >> one.field.id & 1 == 0);
+    let is_known = |one: &FieldMatch| ORDER.iter().any(|(field, _)| field.id == one.field.id);
+    let others = fields.fields().iter().filter(|one| !is_known(one));
     words.extend(others.map(|one| one.to_string()));
     words.join(",")
 }

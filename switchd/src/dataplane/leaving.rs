@@ -42,7 +42,6 @@ impl DataPlane {
                 let _ = reply.send(self.left());
             }
             SuccessorInput::GaveUp => {
-                self.live.accelerator().share_no_more();
                 self.saver.forget_successor(&mut self.live);
             }
             SuccessorInput::Begins(successor) => {

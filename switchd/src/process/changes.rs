@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use super::{Asker, Change, Process, ReadChange};
-use crate::config::Config;
+use crate::config::{Config, STANDS_STILL};
 use crate::dataplane::Answer;
 use crate::edits::Edit;
 use crate::error::{Error, Result};
@@ -39,6 +39,12 @@ impl Process {
         argument: String,
         reply: oneshot::Sender<Answer>,
     ) {
+        let mut switches = self.switches.iter().map(Running::config);
+        if switches.any(|config| config.past.is_some()) {
+            // Who asked may be gone.
+            let _ = reply.send(Err(STANDS_STILL.into()));
+            return;
+        }
         let name = switch.to_string();
         let read: ReadChange = Box::new(move |source| {
             let (source, mut config, effects) =

@@ -21,6 +21,11 @@ pub fn run(options: ReplayOptions) -> Result<()> {
     let Some(name) = &options.serve else {
         return options.run();
     };
+    // It is read twice: for the configuration, and in the thread of the switch.
+    if !options.file.is_file() {
+        let name = options.file.display();
+        return Err(format!("{name}: --serve needs a regular file").into());
+    }
     let moment = RecordedMoment {
         file: options.file,
         until: options.until,

@@ -235,23 +235,17 @@ impl Accelerator<'_> {
         }
     }
 
-    /// Lets a successor's sockets have the filter, too. Returns it; `None` without an accelerator.
+    /// Lets a successor's sockets have the filter, too, from now on: one that has given up may
+    /// still use it. Returns it; `None` without an accelerator.
     pub(in crate::dataplane) fn share(&mut self) -> Option<Below> {
         let kernel = self.acceleration.kernel.as_ref().ok()?;
-        kernel.share(true);
+        kernel.share();
         let ports = kernel.ports().into_iter();
         let names = ports.filter_map(|number| self.io.ports.get(number)?.interface());
         Some(Below {
             filter: kernel.filter(),
             interfaces: names.map(String::from).collect(),
         })
-    }
-
-    /// The successor has given up.
-    pub(in crate::dataplane) fn share_no_more(&mut self) {
-        if let Ok(kernel) = &self.acceleration.kernel {
-            kernel.share(false);
-        }
     }
 
     /// Takes no further flows: frames of theirs wait in a successor's sockets, which others may not
