@@ -66,7 +66,7 @@ const INSTALLED: &[&str] = &[
 fn installed() -> Vec<String> {
     let said = sh(
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples")),
-        "find . -type f -regextype egrep -regex '.*[.](py|md|toml|p4|json|txtpb|stf)'",
+        "find . -type f -regextype egrep -regex '.*[.](py|md|toml|p4|json|txtpb|stf|c|h)'",
     );
     let examples = said.lines().map(|file| {
         let file = file.strip_prefix("./").unwrap();
