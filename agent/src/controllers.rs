@@ -61,9 +61,10 @@ impl Connection {
     /// Sends one waiting status of another controller, if there is room: a thousand controllers
     /// that come at once have a million to be told of each other, and packets pass in between.
     pub(crate) fn report_late_controller<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
-        if io.has_room(id)
-            && let Some((_, status)) = self.late_controllers.pop_first()
-        {
+        if !io.has_room(id) {
+            return;
+        }
+        if let Some((_, status)) = self.late_controllers.pop_first() {
             io.send(id, UNASKED, Message::ControllerStatus(status));
         }
     }
