@@ -148,3 +148,6 @@ impl Catalogue {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
