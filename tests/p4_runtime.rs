@@ -88,15 +88,7 @@ async fn control(lab: &Lab, address: &str) {
     assert_eq!(packet.payload, frame(1, 6, 4));
     let metadata: Vec<_> = packet.metadata.iter().map(|one| &one.value[..]).collect();
     assert_eq!(metadata, [[1], [3]], "its port and why it comes");
-    let out = PacketOut {
-        payload: frame(0, 0, 5),
-        metadata: vec![PacketMetadata {
-            metadata_id: 1,
-            value: vec![2],
-        }],
-    };
-    let out = StreamMessageRequestUpdate::Packet(out);
-    controller.send(out).await;
+    controller.send(to_two(frame(0, 0, 5))).await;
     assert_eq!(two.waits_for(1), [5]);
     let all = EntityKind::TableEntry(TableEntry {
         table_id: id(EXACTLY),
@@ -117,6 +109,17 @@ async fn control(lab: &Lab, address: &str) {
         !done && said.contains("controllers set the program"),
         "{said}"
     );
+}
+
+/// A packet-out through port 2.
+fn to_two(payload: Vec<u8>) -> StreamMessageRequestUpdate {
+    StreamMessageRequestUpdate::Packet(PacketOut {
+        payload,
+        metadata: vec![PacketMetadata {
+            metadata_id: 1,
+            value: vec![2],
+        }],
+    })
 }
 
 #[test]
@@ -200,15 +203,7 @@ async fn change(lab: &Lab, address: &str) {
     one.send([frame(1, 5, 4), frame(9, 7, 5)]);
     assert_eq!(two.waits_for(1), [4], "the entry is kept");
     assert_eq!(one.waits_for(1), [5], "the digest was sent");
-    let out = PacketOut {
-        payload: frame(0, 0, 6),
-        metadata: vec![PacketMetadata {
-            metadata_id: 1,
-            value: vec![2],
-        }],
-    };
-    let out = StreamMessageRequestUpdate::Packet(out);
-    controller.send(out).await;
+    controller.send(to_two(frame(0, 0, 6))).await;
     assert_eq!(two.waits_for(1), [6]);
 }
 

@@ -61,8 +61,8 @@ systemctl stop bofuss@s1
 [ "$(show Result)" = success ]
 # A TAP interface and a listening socket stay through a restart, and go with the service.
 # As udev makes it, where there is none.
-mknod -m 666 /root/tun c 10 200
-mount --bind /root/tun /dev/net/tun
+mknod -m 666 /run/tun c 10 200
+mount --bind /run/tun /dev/net/tun
 printf 'port = ["v1", "tap:tk0"]\nlisten = ["ptcp:6653:127.0.0.1"]\n' >/etc/bofuss/s1.toml
 systemctl start bofuss@s1
 index() { cat /sys/class/net/tk0/ifindex; }

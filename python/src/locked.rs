@@ -38,6 +38,23 @@ unsafe impl Send for Movable {}
 /// A call as a record has it: the name of the method, and its arguments.
 pub(crate) type Call = (&'static str, Py<PyTuple>);
 
+/// A call for the record of a switch, if that is recorded. Errors: the arguments'.
+pub(crate) fn noted<'py, T>(
+    is_recorded: bool,
+    name: &'static str,
+    arguments: T,
+    py: Python<'py>,
+) -> PyResult<Option<Call>>
+where
+    T: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>>,
+    PyErr: From<T::Error>,
+{
+    if !is_recorded {
+        return Ok(None);
+    }
+    Ok(Some((name, arguments.into_pyobject(py)?.unbind())))
+}
+
 /// The record of a switch: the calls that made it what it is.
 pub(crate) struct Calls {
     pub(crate) calls: Vec<Call>,

@@ -11,7 +11,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::buffer::Buffer;
-use crate::locked::{Call, Calls, refused, time_of_input};
+use crate::locked::{Call, Calls, noted, refused, time_of_input};
 use crate::switch::{MAX_RECORD_BYTES, Reduced};
 
 /// The Python module that has the classes of effects.
@@ -84,23 +84,6 @@ impl PyP4Switch {
         let held = self.held.lock_py_attached(py);
         held.unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// A call for the record, if there is one.
-    fn call<'py, T>(
-        &self,
-        name: &'static str,
-        arguments: T,
-        py: Python<'py>,
-    ) -> PyResult<Option<Call>>
-    where
-        T: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>>,
-        PyErr: From<T::Error>,
-    {
-        if self.made_with.is_none() {
-            return Ok(None);
-        }
-        Ok(Some((name, arguments.into_pyobject(py)?.unbind())))
-    }
 }
 
 #[pymethods]
@@ -167,7 +150,7 @@ impl PyP4Switch {
 
     /// Adds a port, 0 to 510; one that is there stays as it is.
     fn add_port(&self, py: Python<'_>, number: u32) -> PyResult<()> {
-        let call = self.call("add_port", (number,), py)?;
+        let call = noted(self.made_with.is_some(), "add_port", (number,), py)?;
         let mut held = self.held(py);
         held.switch.add_port(number).map_err(refused)?;
         held.note(call, 0);
@@ -176,7 +159,7 @@ impl PyP4Switch {
 
     /// Removes a port.
     fn remove_port(&self, py: Python<'_>, number: u32) -> PyResult<()> {
-        let call = self.call("remove_port", (number,), py)?;
+        let call = noted(self.made_with.is_some(), "remove_port", (number,), py)?;
         let mut held = self.held(py);
         held.switch.remove_port(number).map_err(refused)?;
         held.note(call, 0);
@@ -189,7 +172,7 @@ impl PyP4Switch {
     fn write(&self, py: Python<'_>, entries: &Bound<'_, PyAny>) -> PyResult<()> {
         // The JSON is made first, as Python may call the switch meanwhile.
         let json = json(entries)?;
-        let call = self.call("write", (json.clone(),), py)?;
+        let call = noted(self.made_with.is_some(), "write", (json.clone(),), py)?;
         let mut held = self.held(py);
         load(&mut held.switch, &json)?;
         held.note(call, json.as_bytes().len());
@@ -207,7 +190,12 @@ impl PyP4Switch {
         now: Option<u64>,
     ) -> PyResult<()> {
         let frame = frame.named("frame")?;
-        let call = self.call("receive", (port, frame.clone(), now), py)?;
+        let call = noted(
+            self.made_with.is_some(),
+            "receive",
+            (port, frame.clone(), now),
+            py,
+        )?;
         let mut held = self.held(py);
         let at = held.at(now)?;
         let received = held.switch.receive(at, port, frame.as_bytes());
@@ -235,7 +223,7 @@ impl PyP4Switch {
     /// Takes the effects of the inputs, in order: `Transmit`, `Digest` and `Log` of `bofuss.p4`.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let module = py.import(MODULE)?;
-        let call = self.call("drain", (), py)?;
+        let call = noted(self.made_with.is_some(), "drain", (), py)?;
         let mut held = self.held(py);
         let mut effects = Vec::new();
         while let Some(effect) = held.switch.next_effect() {

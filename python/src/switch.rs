@@ -8,14 +8,14 @@ use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::{PortNo, Version};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList};
 
 use crate::buffer::Buffer;
 use crate::codecs::codec;
 use crate::effects::{MODULE, Taken};
 use crate::errors;
 use crate::form::{PyForm, To};
-use crate::locked::{Call, Calls, Held, Locked, refused};
+use crate::locked::{Call, Calls, Held, Locked, noted, refused};
 use crate::message::Headed;
 
 /// The most bytes of a record, unless another number is given.
@@ -176,7 +176,7 @@ impl PySwitch {
             None => bofuss_embed::port(number),
         };
         let known = port.to_python(To { py, plain: false })?;
-        let call = self.call("add_port", (number, known, now), py)?;
+        let call = noted(self.is_recorded, "add_port", (number, known, now), py)?;
         self.locked.call(py, |held| {
             let at = held.at(now)?;
             let added = held.switch().add_port(at, port, Default::default());
@@ -188,7 +188,7 @@ impl PySwitch {
     /// Removes a port.
     #[pyo3(signature = (number, now = None))]
     fn remove_port(&self, py: Python<'_>, number: u32, now: Option<u64>) -> PyResult<()> {
-        let call = self.call("remove_port", (number, now), py)?;
+        let call = noted(self.is_recorded, "remove_port", (number, now), py)?;
         self.locked.call(py, |held| {
             let at = held.at(now)?;
             let removed = held.switch().remove_port(at, PortNo(number));
@@ -200,7 +200,7 @@ impl PySwitch {
     /// Says that the link of a port came up or went down.
     #[pyo3(signature = (number, up, now = None))]
     fn set_link(&self, py: Python<'_>, number: u32, up: bool, now: Option<u64>) -> PyResult<()> {
-        let call = self.call("set_link", (number, up, now), py)?;
+        let call = noted(self.is_recorded, "set_link", (number, up, now), py)?;
         self.locked.call(py, |held| {
             let at = held.at(now)?;
             let set = held.switch().set_link(at, PortNo(number), up);
@@ -220,7 +220,7 @@ impl PySwitch {
         now: Option<u64>,
     ) -> PyResult<()> {
         let frame = frame.named("frame")?;
-        let call = self.call("receive", (port, &frame, now), py)?;
+        let call = noted(self.is_recorded, "receive", (port, &frame, now), py)?;
         let bytes = frame.as_bytes();
         self.locked.call(py, |held| {
             let at = held.at(now)?;
@@ -258,7 +258,7 @@ impl PySwitch {
     /// The switch's HELLO is the first effect.
     #[pyo3(signature = (is_controller = true))]
     fn connect(&self, py: Python<'_>, is_controller: bool) -> PyResult<u64> {
-        let call = self.call("connect", (is_controller,), py)?;
+        let call = noted(self.is_recorded, "connect", (is_controller,), py)?;
         self.locked.call(py, |held| {
             let conn = held.switch().connect(is_controller);
             held.note(call, 0);
@@ -277,7 +277,7 @@ impl PySwitch {
         now: Option<u64>,
     ) -> PyResult<usize> {
         let data = data.named("data")?;
-        let call = self.call("feed", (connection, &data, now), py)?;
+        let call = noted(self.is_recorded, "feed", (connection, &data, now), py)?;
         let bytes = data.as_bytes();
         self.locked.call_long(py, |held| {
             let at = held.at(now)?;
@@ -292,7 +292,7 @@ impl PySwitch {
     /// number.
     #[pyo3(signature = (version = 4, now = None))]
     fn connect_messages(&self, py: Python<'_>, version: u8, now: Option<u64>) -> PyResult<u64> {
-        let call = self.call("connect_messages", (version, now), py)?;
+        let call = noted(self.is_recorded, "connect_messages", (version, now), py)?;
         let version = version_of(version)?;
         self.locked.call(py, |held| {
             let at = held.at(now)?;
@@ -318,7 +318,7 @@ impl PySwitch {
         let mut call = None;
         if self.is_recorded {
             let copy = headed.to_python(To { py, plain: false })?;
-            call = self.call("message", (connection, copy, now), py)?;
+            call = noted(self.is_recorded, "message", (connection, copy, now), py)?;
         }
         let Headed { xid, message, .. } = headed;
         self.locked.call_long(py, |held| {
@@ -334,7 +334,7 @@ impl PySwitch {
     /// Removes a connection that was closed.
     #[pyo3(signature = (connection, now = None))]
     fn disconnect(&self, py: Python<'_>, connection: u64, now: Option<u64>) -> PyResult<()> {
-        let call = self.call("disconnect", (connection, now), py)?;
+        let call = noted(self.is_recorded, "disconnect", (connection, now), py)?;
         self.locked.call(py, |held| {
             let at = held.at(now)?;
             let gone = held.switch().disconnect(at, ConnId(connection));
@@ -346,7 +346,7 @@ impl PySwitch {
 
     /// Expires entries, and serves other timers that are due.
     fn tick(&self, py: Python<'_>, now: u64) -> PyResult<()> {
-        let call = self.call("tick", (now,), py)?;
+        let call = noted(self.is_recorded, "tick", (now,), py)?;
         self.locked.call_long(py, |held| {
             let at = held.at(Some(now))?;
             held.switch().tick(at);
@@ -364,7 +364,7 @@ impl PySwitch {
     /// Continues replies that waited for their reader.
     #[pyo3(signature = (now = None))]
     fn work(&self, py: Python<'_>, now: Option<u64>) -> PyResult<()> {
-        let call = self.call("work", (now,), py)?;
+        let call = noted(self.is_recorded, "work", (now,), py)?;
         self.locked.call_long(py, |held| {
             let at = held.at(now)?;
             held.switch().work(at);
@@ -380,7 +380,7 @@ impl PySwitch {
 
     /// Takes the effects of the inputs, in order: `Transmit`, `Send` and others of `bofuss.switch`.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let call = self.call("drain", (), py)?;
+        let call = noted(self.is_recorded, "drain", (), py)?;
         let taken = self.locked.call(py, |held| {
             let taken = Taken::all(held);
             // Without effects, the call changed nothing.
@@ -427,25 +427,6 @@ pub(crate) type Reduced<'py> = (Bound<'py, PyDict>, Bound<'py, PyList>);
 
 /// Bytes that a message takes in a record, roughly.
 const MESSAGE_BYTES: usize = 1024;
-
-impl PySwitch {
-    /// A call for the record, if there is one.
-    fn call<'py, T>(
-        &self,
-        name: &'static str,
-        arguments: T,
-        py: Python<'py>,
-    ) -> PyResult<Option<Call>>
-    where
-        T: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>>,
-        PyErr: From<T::Error>,
-    {
-        if !self.is_recorded {
-            return Ok(None);
-        }
-        Ok(Some((name, arguments.into_pyobject(py)?.unbind())))
-    }
-}
 
 /// Sets the time to that of a call that was made, and notes the call.
 fn done(held: &mut Held, at: Time, call: Option<Call>, bytes: usize) -> PyResult<()> {

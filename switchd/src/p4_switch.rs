@@ -34,7 +34,7 @@ use crate::reload::ConfigSource;
 use crate::rights::{self, Lock};
 use crate::run::{PREDECESSOR_TIMEOUT, open_control};
 use crate::runtime::POOL_BYTES;
-use crate::{log, port, rundir};
+use crate::{kept, log, port, rundir};
 
 use outlet::ToControllers;
 use plane::{Input, P4Plane};
@@ -200,7 +200,7 @@ impl P4Process {
         let _server = server.transpose()?;
         self.log_start();
         let mut hangup = Hangup::new(self.source.has_file());
-        crate::kept::let_rest_go();
+        kept::let_rest_go();
         let mut manager = Manager::find();
         loop {
             tokio::select! {

@@ -1,5 +1,6 @@
 //! `bofuss replay`: plays a record, or lets its switch stand still at one of its moments.
 
+use std::fs::metadata;
 use std::path::PathBuf;
 
 use bofuss_datapath::Time;
@@ -8,7 +9,7 @@ use bofuss_ext::Switch;
 use super::messages::RecordedMessages;
 use super::{AnyPlayer, Replay, ReplayOptions};
 use crate::config::{Options, from_line};
-use crate::error::Result;
+use crate::error::{Result, context};
 use crate::past::{KeepMessage, PastMoment};
 use crate::runtime::with_runtime;
 use crate::still;
@@ -18,19 +19,20 @@ const NO_TABLES: &str = "--serve: a switch with a P4 program has no OpenFlow tab
 
 /// Does what the options say. Errors: a sentence for the user, also if an output differs.
 pub fn run(options: ReplayOptions) -> Result<()> {
-    let Some(name) = &options.serve else {
+    let Some(switch) = &options.serve else {
         return options.run();
     };
     // It is read twice: for the configuration, and in the thread of the switch.
-    if !options.file.is_file() {
-        let name = options.file.display();
+    let name = options.file.display();
+    let found = metadata(&options.file).map_err(context(&name))?;
+    if !found.is_file() {
         return Err(format!("{name}: --serve needs a regular file").into());
     }
     let moment = RecordedMoment {
         file: options.file,
         until: options.until,
     };
-    with_runtime(moment.serve(name))
+    with_runtime(moment.serve(switch))
 }
 
 /// A record, and the last line of it that is played, if not all are.
