@@ -39,7 +39,7 @@ fn true_delay(result: &Value) -> f64 {
 }
 
 /// The mean over repeats of what a forwarder's own stamps say, in microseconds.
-pub fn mean_truth(folder: &Folder) -> f64 {
+fn mean_truth(folder: &Folder) -> f64 {
     let results = folder.results();
     let truths: Vec<f64> = of_legacy(&results).map(true_delay).collect();
     truths.iter().sum::<f64>() / truths.len() as f64

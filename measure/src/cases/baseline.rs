@@ -152,10 +152,10 @@ fn serve(
     Ok(())
 }
 
-/// The baselines of a run, each measured once in a round, when the first result needs it.
+/// The baselines of a run, or of all runs of a paper, each measured once in a round, when the first
+/// result needs it.
+#[derive(Default)]
 pub struct Baselines {
-    stamps: TimeStamps,
-    limits: Limits,
     /// The wire and the yardstick, from the first load on.
     setups: Option<[BaselineSetup; 2]>,
     round: u32,
@@ -163,28 +163,24 @@ pub struct Baselines {
 }
 
 impl Baselines {
-    /// Those of a run with these stamps; nothing is started yet.
-    pub fn new(stamps: TimeStamps, limits: &Limits) -> Self {
-        Self {
-            stamps: stamps.on_virtual_interfaces(),
-            limits: limits.clone(),
-            setups: None,
-            round: 0,
-            known: Vec::new(),
-        }
-    }
-
-    /// The baseline at a load in a round.
+    /// The baseline at a load in a round. The first starts the set-ups, with the stamps and limits of
+    /// the run.
     ///
     /// Errors: a set-up that does not start, or through which nothing comes.
-    pub fn at(&mut self, round: u32, load: &FrameLoad) -> Result<Baseline> {
+    pub fn at(
+        &mut self,
+        round: u32,
+        load: &FrameLoad,
+        stamps: TimeStamps,
+        limits: &Limits,
+    ) -> Result<Baseline> {
         if round != self.round {
             (self.round, self.known) = (round, Vec::new());
         }
         if let Some((_, known)) = self.known.iter().find(|(of, _)| of == load) {
             return Ok(known.clone());
         }
-        let (stamps, limits) = (self.stamps, &self.limits);
+        let stamps = stamps.on_virtual_interfaces();
         let [wire, yardstick] = self.setups.get_or_insert_with(|| {
             [WIRE, YARDSTICK].map(|name| BaselineSetup::start(name, stamps, limits.clone()))
         });

@@ -133,7 +133,7 @@ pub const CASES: &[MeterCase] = &[
         run: table_size::run,
     },
     MeterCase {
-        name: "stats-delay",
+        name: statistics_delay::NAME,
         title: "delay of flow and port statistics, with one rule and many, light and heavy load",
         source: COSTA,
         main: None,

@@ -33,6 +33,9 @@ const SHORT_RULES: u32 = 1_000;
 /// Rules that are added in one piece.
 const PIECE: u32 = 1_000;
 
+/// The name of the case.
+pub const NAME: &str = "stats-delay";
+
 /// The points: what is asked, how many rules there are, how much load.
 pub fn points(limits: &Limits) -> Vec<Point> {
     let wanted = if limits.short { SHORT_RULES } else { u32::MAX };
@@ -115,6 +118,20 @@ fn meanwhile(seen: &Observation, rules: u32) -> PointOutcome {
     outcome
 }
 
+/// The time from one request to the next.
+fn interval(limits: &Limits) -> Duration {
+    if limits.short {
+        SHORT_INTERVAL
+    } else {
+        INTERVAL
+    }
+}
+
+/// About how many seconds a point takes, without filling its table.
+pub fn seconds(limits: &Limits) -> f64 {
+    f64::from(limits.count(REQUESTS, SHORT_REQUESTS)) * interval(limits).as_secs_f64()
+}
+
 /// The delay of statistics.
 pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let [near, far] = bench.ports;
@@ -122,11 +139,7 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let rules = fill(bench, point.rules)?;
     let of_flows = point.kind.starts_with("flow");
     let count = bench.count(REQUESTS, SHORT_REQUESTS);
-    let interval = if bench.limits.short {
-        SHORT_INTERVAL
-    } else {
-        INTERVAL
-    };
+    let interval = interval(bench.limits);
     let subject = bench.subject;
     let over = bench.over;
     let rate = point.frames_per_second().min(bench.limits.max_rate);

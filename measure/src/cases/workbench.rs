@@ -6,7 +6,7 @@ use bofuss_oflib::{PortNo, Version};
 
 use crate::cases::point::{CaseVerdict, FrameLoad, Point, PointOutcome};
 use crate::error::{ControlError, Result};
-use crate::statistics::median;
+use crate::statistics::{mean, median};
 use crate::subject::TestSubject;
 use crate::subject::controller::{
     ControlSession, Controlled, STALL_SECONDS, SwitchAddress, patiently,
@@ -32,8 +32,10 @@ pub const USUAL_SCALE: u32 = 8;
 /// a slow switch may take longer for each.
 const PORT_PATIENCE: Duration = Duration::from_millis(300);
 const ALL_PORTS_PATIENCE: Duration = Duration::from_secs(3);
-/// The metric of what the meter has to find of a forwarder with faults, one way.
-const TRUTH: &str = "true delay between its ports, p50";
+/// The metrics of what the meter has to find of a forwarder with faults.
+const TRUE_MEDIAN: &str = "true delay between its ports, p50";
+/// See [`TRUE_MEDIAN`].
+const TRUE_MEAN: &str = "true delay between its ports, mean";
 /// The rule priority that cases use for forwarding from one side to the other.
 const BASE_PRIORITY: u16 = 10;
 
@@ -48,6 +50,8 @@ const MOMENT_SECONDS: f64 = 0.5;
 pub struct Limits {
     /// Frames of a series; 0 is the case's own number.
     pub frames: u32,
+    /// The repeats that share the case's own number of frames or requests: each has one part of it.
+    pub parts: u32,
     /// True if all is in its shortest form.
     pub short: bool,
     /// Seconds of a trial of RFC 2544.
@@ -74,6 +78,7 @@ impl Limits {
     pub fn unbounded(short: bool) -> Self {
         Self {
             frames: 0,
+            parts: 1,
             short,
             trial_seconds: trial_seconds(None, short),
             reduced: false,
@@ -91,9 +96,19 @@ impl Limits {
         let usual = if is_echo { ECHO_FRAMES } else { FORTH_FRAMES };
         match self.frames {
             0 if self.short || self.reduced => SHORT_FRAMES,
-            0 => usual,
+            0 => self.part(usual),
             other => other,
         }
+    }
+
+    /// The part of a case's own number that one repeat has.
+    fn part(&self, usual: u32) -> u32 {
+        usual.div_ceil(self.parts)
+    }
+
+    /// A count of a case in one repeat: a part of the usual one, or that of the shortest form.
+    pub fn count(&self, usual: u32, short: u32) -> u32 {
+        if self.short { short } else { self.part(usual) }
     }
 
     /// About how many seconds a step takes that sends the load of a point once.
@@ -254,9 +269,9 @@ impl<'a> Workbench<'a> {
         self.limits.frames(self.is_echo())
     }
 
-    /// A count that is smaller in the shortest form.
+    /// A count of the case in one repeat; see [`Limits::count`].
     pub fn count(&self, usual: u32, short: u32) -> u32 {
-        if self.limits.short { short } else { usual }
+        self.limits.count(usual, short)
     }
 
     /// The rules of a case, within what is permitted.
@@ -357,17 +372,21 @@ impl<'a> Workbench<'a> {
         let truth = self.subject.true_delays();
         let seen = self.served(|bench| bench.observe(template, load))?;
         let mut outcome = outcome_of(&seen, self.take_packet_ins()?)?;
-        let known = truth.map(|delays| delays.read(load.warm_up)).transpose()?;
+        let echo = self.is_echo() && template.is_reflectable();
+        let known = truth
+            .map(|delays| delays.read(load.warm_up, echo))
+            .transpose()?;
         if let Some(known) = known.filter(|known| !known.is_empty()) {
-            outcome.add(TRUTH, "us", median(&known) / 1e3);
+            outcome.add(TRUE_MEDIAN, "us", median(&known) / 1e3);
+            outcome.add(TRUE_MEAN, "us", mean(&known) / 1e3);
         }
         outcome.load = Some(FrameLoad {
             bytes: template.sent.bytes.len(),
             frames: load.frames,
             rate: load.rate,
-            echo: self.is_echo() && template.is_reflectable(),
+            echo,
         });
-        if self.is_echo() && !template.is_reflectable() {
+        if self.is_echo() && !echo {
             let note = "one way: the far end does not send such frames back";
             outcome.notes.push(note.into());
         }

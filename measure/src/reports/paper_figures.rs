@@ -55,6 +55,11 @@ pub struct PaperFigure {
     instrument: bool,
 }
 
+/// The metric of a speed-up: the delay of this variant over that of the figure's own.
+const SPEED_UP: &str = "speed-up";
+/// See [`SPEED_UP`].
+const LEGACY: &str = "legacy";
+
 /// The quantiles of a distribution that a table has.
 const QUANTILES: [(&str, f64); 5] = [
     ("p10", 0.1),
@@ -104,6 +109,40 @@ pub fn way_words(way: Option<&str>) -> String {
 }
 
 impl PaperFigure {
+    /// Returns true if it shows a switch in this case.
+    pub fn is_of(&self, case: &str) -> bool {
+        self.case == case && !self.instrument
+    }
+
+    /// Returns true if it shows a point of its case, or compares another with it.
+    pub fn shows(&self, point: &Point) -> bool {
+        match self.axis {
+            FigureAxis::Distribution | FigureAxis::Jitter => point.name == self.of,
+            FigureAxis::Bytes | FigureAxis::Load | FigureAxis::Points => {
+                let is_compared = self.metric == SPEED_UP && point.kind == LEGACY;
+                (point.kind == self.of && self.place(point, 0).is_some()) || is_compared
+            }
+        }
+    }
+
+    /// Where a point is on the horizontal axis, and its name there; none if it is not.
+    fn place(&self, point: &Point, at: usize) -> Option<(String, f64)> {
+        let is_usual = point.mbps == USUAL_MBPS || point.mbps == 0.0;
+        match self.axis {
+            FigureAxis::Bytes if is_usual => {
+                Some((format!("{} B", point.bytes), point.bytes as f64))
+            }
+            FigureAxis::Load if point.bytes == LOAD_BYTES && point.mbps > 0.0 => {
+                Some((format!("{} Mb/s", point.mbps), point.mbps))
+            }
+            FigureAxis::Points => Some((point.name.clone(), at as f64)),
+            FigureAxis::Bytes
+            | FigureAxis::Load
+            | FigureAxis::Distribution
+            | FigureAxis::Jitter => None,
+        }
+    }
+
     /// The figure: what the text says, our table, our plot, and the differences.
     fn shown(&self, anchors: &[&Anchor], runs: &[Results]) -> String {
         let mut text = format!(
@@ -181,22 +220,10 @@ impl PaperFigure {
             return series;
         }
         for (at, point) in run.points(&self.case).into_iter().enumerate() {
-            if point.kind != self.of {
-                continue;
+            let placed = self.place(point, at).filter(|_| point.kind == self.of);
+            if let Some((name, x)) = placed {
+                series.cells.push(self.cell(run, point, name, x));
             }
-            let is_usual = point.mbps == USUAL_MBPS || point.mbps == 0.0;
-            let (name, x) = match self.axis {
-                FigureAxis::Bytes if is_usual => (format!("{} B", point.bytes), point.bytes as f64),
-                FigureAxis::Load if point.bytes == LOAD_BYTES && point.mbps > 0.0 => {
-                    (format!("{} Mb/s", point.mbps), point.mbps)
-                }
-                FigureAxis::Points => (point.name.clone(), at as f64),
-                FigureAxis::Bytes
-                | FigureAxis::Load
-                | FigureAxis::Distribution
-                | FigureAxis::Jitter => continue,
-            };
-            series.cells.push(self.cell(run, point, name, x));
         }
         series.cells = in_order(std::mem::take(&mut series.cells));
         series
@@ -249,8 +276,8 @@ impl PaperFigure {
                     .value("lost")
                     .map(|lost| Signed::new(percent, lost.with_sign().1))
             }
-            "speed-up" => {
-                let legacy = record.point.name.replace("openflow", "legacy");
+            SPEED_UP => {
+                let legacy = record.point.name.replace(&self.of, LEGACY);
                 let mut others = run.of(&record.case, &legacy);
                 let other = others.find(|other| other.round == record.round)?;
                 Some(ratio(other.value(DELAY)?, record.value(DELAY)?))

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::cases::point::CaseVerdict;
+use crate::cases::point::{CaseVerdict, Point};
 use crate::error::Result;
 use crate::reports::flow_figures;
 use crate::reports::html::{form, form_note, page};
@@ -117,6 +117,18 @@ pub fn of(wanted: &str) -> Result<PublishedPaper> {
 }
 
 impl PublishedPaper {
+    /// Returns true if a table or figure of the paper shows a point of ours, or if none is of its
+    /// case: then all are for the figures that are made of flows.
+    pub fn shows(&self, case: &str, point: &Point) -> bool {
+        let tables = self.tables.iter().filter(|table| table.case == case);
+        let figures = self.figures.iter().filter(|figure| figure.is_of(case));
+        let by_tables = tables.map(|table| table.shows(point));
+        let mut shown = by_tables
+            .chain(figures.map(|figure| figure.shows(point)))
+            .peekable();
+        shown.peek().is_none() || shown.any(|is_shown| is_shown)
+    }
+
     /// The number that the paper's text prints of something.
     pub fn value(&self, case: &str, what: &str) -> Option<f64> {
         let found = self
@@ -206,6 +218,11 @@ impl PaperTable {
     fn has_delays(&self) -> bool {
         let mut columns = self.columns.iter();
         columns.any(|column| column.metric == DELAYS && !column.point.is_empty())
+    }
+
+    /// Returns true if a column is of this point.
+    fn shows(&self, point: &Point) -> bool {
+        self.columns.iter().any(|column| column.point == point.name)
     }
 
     /// The statistics of ours that it shows.
@@ -481,8 +498,10 @@ pub fn folder(out: &Path, setup: &str) -> std::path::PathBuf {
 mod tests {
     use super::*;
     use crate::cases::CASES;
+    use crate::cases::chosen;
     use crate::cases::point::PointOutcome;
     use crate::cases::workbench::Limits;
+    use crate::runs::runner::points_of;
 
     /// Two repeats of one TCP stream.
     fn streams(subject: &str, rates: [f64; 2]) -> Results {
@@ -513,7 +532,7 @@ mod tests {
             assert_eq!(paper.number, number);
             assert!(title.starts_with(named), "{title}");
             let row = format!("| `ofmeter paper {number}` | {title} |");
-            let heading = format!("\n## {title}, ");
+            let heading = format!("\n## {title}");
             assert!(page.contains(&row), "{row}");
             assert!(page.contains(&heading), "{heading}");
             for case in CASES
@@ -523,6 +542,47 @@ mod tests {
                 assert!(title.starts_with(case.source), "{}", case.name);
             }
         }
+    }
+
+    /// The names of the points of a case that a paper's long form measures.
+    fn measured(number: &str, case: &str) -> Vec<String> {
+        let case = chosen(&[case.into()]).unwrap()[0];
+        let paper = of(number).unwrap();
+        let points = points_of(case, &Limits::unbounded(false), Some(&paper));
+        points.into_iter().map(|point| point.name).collect()
+    }
+
+    #[test]
+    fn a_papers_run_measures_what_it_shows_and_no_other_point() {
+        let kinds = ["port", "mac", "ip", "udp", "exact"].map(|kind| format!("{kind} 64 B"));
+        let own = [&kinds[..], &["exact 256 B".to_string()]].concat();
+        assert_eq!(measured("002", "match-type"), own);
+        let own = ["limit, exact", "delay, one", "delay, last"];
+        assert_eq!(measured("002", "table-size"), own);
+        let modes = measured("002", "mode-speedup");
+        assert_eq!(
+            modes.iter().filter(|name| name.contains("legacy")).count() * 2,
+            modes.len()
+        );
+        let actions = measured("004", "action-delay");
+        assert_eq!(
+            actions
+                .iter()
+                .filter(|name| !name.starts_with("vlan"))
+                .count(),
+            1,
+            "the knee"
+        );
+        assert_eq!(
+            measured("004", "mtu"),
+            ["usual MTU 1514 B", "usual MTU 1614 B"]
+        );
+        for paper in all() {
+            for case in &paper.cases {
+                assert!(!measured(&paper.number, case).is_empty(), "{case}");
+            }
+        }
+        assert_eq!(measured("000", "iperf-single").len(), 3);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::cases::baseline::Baselines;
 use crate::cases::workbench::Limits;
 use crate::cases::{calibration, check_reduced, chosen};
 use crate::data_centre::live_fct;
@@ -99,8 +100,9 @@ impl PaperArguments {
         self.announce(paper, &setups, rounds)?;
         let start = Instant::now();
         let all = rounds as usize * setups.len();
-        // One instrument, measured before the first set-up.
+        // One instrument, measured before the first set-up, and one baseline in a round.
         let mut calibration = None;
+        let mut baselines = Baselines::default();
         for round in 1..=rounds {
             for (at, setup) in setups.iter().enumerate() {
                 let done = (round - 1) as usize * setups.len() + at;
@@ -114,7 +116,8 @@ impl PaperArguments {
                     store.set_calibration(calibration)?;
                 }
                 // Earlier rounds are in the folder already.
-                self.arguments(paper, setup, round).run()?;
+                let arguments = self.arguments(paper, setup, round, rounds);
+                arguments.run_with(Some(paper), &mut baselines)?;
                 calibration = store.calibration()?;
             }
         }
@@ -124,15 +127,18 @@ impl PaperArguments {
             .collect()
     }
 
+    /// The run of a set-up until a round, of `rounds` in all.
     fn arguments(
         &self,
         paper: &PublishedPaper,
         setup: &PaperSetup<'_>,
+        until: u32,
         rounds: u32,
     ) -> RunArguments {
         let usual = RunArguments::of_setup(setup.name, &paper.cases, &setup.folder);
         usual
-            .repeated(rounds, self.short)
+            .repeated(until, self.short)
+            .shared_by(rounds)
             .reduced(self.reduced)
             .there_and_back(paper.echo)
     }
@@ -192,10 +198,10 @@ impl PaperArguments {
         let mut all = calibration::seconds(&Limits::unbounded(few));
         let mut live = 0.0;
         for setup in setups {
-            let limits = self.arguments(paper, setup, rounds).limits();
+            let limits = self.arguments(paper, setup, rounds, rounds).limits();
             all += SETUP_SECONDS * f64::from(rounds);
             for case in chosen(&paper.cases)? {
-                let points = runner::points_of(case, &limits);
+                let points = runner::points_of(case, &limits, Some(paper));
                 let each = points
                     .iter()
                     .map(|point| runner::seconds(&limits, Some(&setup.setup), case, point));

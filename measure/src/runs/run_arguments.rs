@@ -6,11 +6,13 @@ use std::time::Duration;
 use bofuss_oflib::Version;
 use clap::{ArgGroup, Args};
 
+use crate::cases::baseline::Baselines;
 use crate::cases::workbench::{Limits, MAX_OWN_RULES, USUAL_SCALE, Workbench, trial_seconds};
 use crate::cases::{check_reduced, chosen};
 use crate::error::{ControlError, Error, Result};
 use crate::reports::html;
 use crate::reports::methods;
+use crate::reports::papers::PublishedPaper;
 use crate::reports::thesis;
 use crate::runs::guard::Guard;
 use crate::runs::machine::{machine, switch_facts};
@@ -82,6 +84,9 @@ pub struct RunArguments {
         hide_default_value = true
     )]
     frames: u32,
+    /// The repeats that share a case's own number of frames or requests.
+    #[arg(skip = 1_u32)]
+    parts: u32,
     /// Repeats of each point [default: 5, with --short or --reduced 1]
     #[arg(long, value_name = "COUNT")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -159,6 +164,7 @@ impl RunArguments {
             max_rules: None,
             max_rate: MAX_RATE,
             frames: 0,
+            parts: 1,
             repeats: None,
             short: false,
             reduced: false,
@@ -179,6 +185,14 @@ impl RunArguments {
     pub fn repeated(mut self, repeats: u32, short: bool) -> Self {
         self.repeats = Some(repeats);
         self.short = short;
+        self
+    }
+
+    /// The same with a part of each case's own frames and requests, of which all repeats together
+    /// have its number.
+    #[must_use]
+    pub fn shared_by(mut self, repeats: u32) -> Self {
+        self.parts = repeats;
         self
     }
 
@@ -205,6 +219,7 @@ impl RunArguments {
         };
         Limits {
             frames: self.frames,
+            parts: self.parts,
             short: self.short,
             trial_seconds: trial_seconds(self.trial, self.short),
             reduced: self.reduced,
@@ -244,6 +259,18 @@ impl RunArguments {
     ///
     /// Errors: the user ends it; the set-up's or the switch's.
     pub fn run(&self) -> Result<()> {
+        self.run_with(None, &mut Baselines::default())
+    }
+
+    /// The same of the points that a paper shows, if one is given, with baselines that its runs on
+    /// several set-ups share.
+    ///
+    /// Errors: the user ends it; the set-up's or the switch's.
+    pub fn run_with(
+        &self,
+        paper: Option<&PublishedPaper>,
+        baselines: &mut Baselines,
+    ) -> Result<()> {
         signals::listen();
         let cases = chosen(&self.cases)?;
         if self.reduced {
@@ -266,13 +293,14 @@ impl RunArguments {
             cases: &cases,
             repeats: repeats(self.repeats, self.short || self.reduced),
             forced: self.force,
+            paper,
         };
         let ended = isolated(self.setup.is_some(), || {
             let mut subject = self.subject()?;
             subject.choose_stamps(Some(stamps))?;
             let bench = Workbench::new(&subject, &versions, &limits, &signals::is_over);
             match bench {
-                Ok(mut bench) => self.guarded(&mut bench, &plan, &store),
+                Ok(mut bench) => self.guarded(&mut bench, &plan, &store, baselines),
                 // That is a result, too.
                 Err(Error::Control(ControlError::Hangs)) => {
                     let info = self.info(&subject, &plan, None, Vec::new());
@@ -358,13 +386,16 @@ impl RunArguments {
         bench: &mut Workbench<'_>,
         plan: &RunPlan<'_>,
         store: &Store,
+        baselines: &mut Baselines,
     ) -> Result<bool> {
         let facts = switch_facts(bench);
         let info = self.info(bench.subject, plan, bench.version(), facts);
         store.begin(&info)?;
         let address = match &bench.subject.address {
             Some(address) if !bench.subject.is_own => address,
-            Some(_) | None => return runner::run(bench, plan, store, &info),
+            Some(_) | None => {
+                return runner::run(bench, plan, store, &info, baselines);
+            }
         };
         // A switch that connects has one connection.
         bench.controller = None;
@@ -377,7 +408,7 @@ impl RunArguments {
         };
         let ended = bench
             .connect()
-            .and_then(|()| runner::run(bench, plan, store, &info));
+            .and_then(|()| runner::run(bench, plan, store, &info, baselines));
         bench.controller = None;
         match (ended, guard.restore()) {
             (ended, Ok(())) => ended,

@@ -9,9 +9,10 @@ use crate::cases::baseline::Baselines;
 use crate::cases::calibration::{self, Calibration};
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
 use crate::cases::workbench::{Limits, Workbench};
-use crate::cases::{rfc2544, tcp};
+use crate::cases::{rfc2544, statistics_delay, tcp};
 use crate::data_centre::{fct, live_fct};
 use crate::error::{ControlError, Error, Result};
+use crate::reports::papers::PublishedPaper;
 use crate::runs::raw;
 use crate::runs::results::{FORCED, ResultRecord, RunInfo, Store};
 use crate::statistics::{Summary, distribution};
@@ -26,6 +27,8 @@ pub struct RunPlan<'a> {
     pub repeats: u32,
     /// True if points beyond the instrument's limits are drawn as results, with their mark.
     pub forced: bool,
+    /// The paper of which only the points that it shows are measured.
+    pub paper: Option<&'a PublishedPaper>,
 }
 
 /// Measures the instrument on a wire and through the yardstick; if a card is to stamp frames, with
@@ -80,10 +83,14 @@ pub fn left(start: Instant, done: usize, all: usize, guess: f64) -> String {
 /// A repeat of a case at a point.
 type RunStep<'a> = (u32, &'a MeterCase, Point);
 
-/// The points of a case, with loads that are permitted: what two of them differ in may be above.
-pub fn points_of(case: &MeterCase, limits: &Limits) -> Vec<Point> {
+/// The points of a case, or those of them that a paper shows, with loads that are permitted: what
+/// two of them differ in may be above.
+pub fn points_of(case: &MeterCase, limits: &Limits, paper: Option<&PublishedPaper>) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for point in (case.points)(limits) {
+        if paper.is_some_and(|paper| !paper.shows(case.name, &point)) {
+            continue;
+        }
         let point = point.at_most(limits.max_rate);
         if !points.contains(&point) {
             points.push(point);
@@ -97,7 +104,7 @@ fn steps_left<'a>(limits: &Limits, plan: &RunPlan<'a>, there: &[ResultRecord]) -
     let mut steps: Vec<RunStep<'_>> = Vec::new();
     for round in 1..=plan.repeats {
         for case in plan.cases {
-            for point in points_of(case, limits) {
+            for point in points_of(case, limits, plan.paper) {
                 let is_there = there.iter().any(|record| {
                     record.round == round && record.case == case.name && record.point == point
                 });
@@ -110,7 +117,8 @@ fn steps_left<'a>(limits: &Limits, plan: &RunPlan<'a>, there: &[ResultRecord]) -
     steps
 }
 
-/// Runs the plan and keeps the results. Returns whether it came to its end.
+/// Runs the plan and keeps the results, with the baselines of its rounds. Returns true if it came to
+/// its end.
 ///
 /// Errors: the folder's.
 pub fn run(
@@ -118,12 +126,12 @@ pub fn run(
     plan: &RunPlan<'_>,
     store: &Store,
     info: &RunInfo,
+    baselines: &mut Baselines,
 ) -> Result<bool> {
     let calibration = store.calibration()?;
     let steps = steps_left(bench.limits, plan, &store.records()?);
     announce(bench, &steps);
     let guess: f64 = steps.iter().map(|step| expected_seconds(bench, step)).sum();
-    let mut baselines = Baselines::new(info.stamps, bench.limits);
     let start = Instant::now();
     let all = steps.len();
     if all > 0 {
@@ -148,7 +156,8 @@ pub fn run(
             // It may hang on this connection only; if not, the next step says so.
             let _ = bench.connect_anew();
         }
-        let baseline = outcome.load.map(|load| baselines.at(round, &load));
+        let baseline = outcome.load;
+        let baseline = baseline.map(|load| baselines.at(round, &load, info.stamps, bench.limits));
         if (bench.over)() {
             return Ok(false);
         }
@@ -243,6 +252,7 @@ pub fn seconds(limits: &Limits, setup: Option<&SetupName>, case: &MeterCase, poi
         (live_fct::NAME, Some(setup)) => live_fct::seconds(limits, setup, point),
         (fct::NAME, _) => fct::seconds(limits, setup, point),
         (tcp::NAME, _) => tcp::seconds(limits, point),
+        (statistics_delay::NAME, _) => statistics_delay::seconds(limits),
         (rfc2544::THROUGHPUT | rfc2544::BACK_TO_BACK, _) => rfc2544::seconds(limits, case.name),
         _ => limits.seconds(point, limits.echo),
     }
@@ -328,7 +338,7 @@ mod tests {
             max_rate: 10_000.0,
             ..Limits::unbounded(false)
         };
-        let points = points_of(case, &limits);
+        let points = points_of(case, &limits, None);
         let loads = points.iter().filter(|point| point.bytes == LOAD_BYTES);
         let names: Vec<&str> = loads.map(|point| &point.name[..]).collect();
         let permitted = ["output 150 B 10 Mb/s", "output 150 B 12 Mb/s"];

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::Result;
 use crate::subject::faults::{Faults, FaultyPort};
-use crate::subject::truth::TruthKeeper;
+use crate::subject::truth::{self, TruthKeeper};
 use crate::testbed::net::context;
 use crate::testbed::traffic::open;
 
@@ -25,7 +25,7 @@ const AWAKE: Duration = Duration::from_micros(200);
 pub const READY: &str = "ready";
 
 /// Moves frames until killed, and keeps the delays of those from the first interface to the second
-/// in the file `truth`.
+/// in the file `truth`, and of those back in the file beside it.
 ///
 /// Errors: the interfaces', or the file's.
 pub fn run(interfaces: [&str; 2], faults: Faults, truth: Option<&Path>) -> Result<()> {
@@ -34,8 +34,11 @@ pub fn run(interfaces: [&str; 2], faults: Faults, truth: Option<&Path>) -> Resul
         FaultyPort::new(open(one)?, faults),
         FaultyPort::new(open(two)?, faults),
     ];
-    let keeper = truth.map(|path| TruthKeeper::open(interfaces, path));
-    let mut keeper = keeper.transpose()?;
+    let mut keepers = Vec::new();
+    if let Some(path) = truth {
+        keepers.push(TruthKeeper::open(interfaces, path)?);
+        keepers.push(TruthKeeper::open([two, one], &truth::back(path))?);
+    }
     let pool = Pool::new(POOL_BYTES);
     let mut frames = Vec::with_capacity(BATCH_FRAMES);
     println!("{READY}");
@@ -61,9 +64,9 @@ pub fn run(interfaces: [&str; 2], faults: Faults, truth: Option<&Path>) -> Resul
                 if frames.is_empty() {
                     break;
                 }
-                match &mut keeper {
-                    Some(keeper) if from == 0 => keeper.send(&mut frames)?,
-                    Some(_) | None => {
+                match keepers.get_mut(from) {
+                    Some(keeper) => keeper.send(&mut frames)?,
+                    None => {
                         let failed = context(interfaces[1 - from]);
                         to.send(&mut frames).map_err(failed)?;
                     }

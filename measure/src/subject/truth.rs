@@ -1,7 +1,7 @@
 //! The true delays of a forwarder with faults: from the kernel's stamp of a frame's arrival at one
 //! of its ports to that of its departure from the other, which the meter has no part in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ const RECORD_BYTES: usize = 12;
 /// The file in errors.
 const FILE: &str = "the file of true delays";
 
-/// The end of a forwarder that keeps its delays in a file, for plain frames of the meter.
+/// The end of a forwarder that keeps its delays in a file, for plain frames of the meter, and those
+/// that come back.
 pub struct TruthKeeper {
     arrivals: StampedSocket,
     departures: StampedSocket,
@@ -89,29 +90,58 @@ impl TruthKeeper {
     }
 }
 
-/// A file of true delays, from where a load begins.
-pub struct TrueDelays {
+/// The file of the delays on the way back, beside that of the way forth.
+pub fn back(path: &Path) -> PathBuf {
+    path.with_extension("back")
+}
+
+/// The files of true delays, forth and back, each from where a load begins.
+pub struct TrueDelays([DelayFile; 2]);
+
+impl TrueDelays {
+    /// The delays that are in the file, and in that of the way back, from now on.
+    pub fn from_now(path: &Path) -> Self {
+        Self([path.into(), back(path)].map(DelayFile::from_now))
+    }
+
+    /// Those of frames from this number on, nanoseconds: one way, or of both ways together of
+    /// frames that went there and back.
+    ///
+    /// Errors: the system's.
+    pub fn read(&self, first: u32, echo: bool) -> Result<Vec<f64>> {
+        let [forth, back] = &self.0;
+        let forth = forth.read(first)?;
+        if !echo {
+            return Ok(forth.into_values().collect());
+        }
+        let back = back.read(first)?;
+        let both = forth
+            .iter()
+            .filter_map(|(number, delay)| Some(delay + back.get(number)?));
+        Ok(both.collect())
+    }
+}
+
+/// The records of a file from where a load begins.
+struct DelayFile {
     path: PathBuf,
     begin: usize,
 }
 
-impl TrueDelays {
-    /// The delays that are in the file from now on.
-    pub fn from_now(path: &Path) -> Self {
-        let length = fs::metadata(path).map_or(0, |file| file.len());
+impl DelayFile {
+    fn from_now(path: PathBuf) -> Self {
+        let length = fs::metadata(&path).map_or(0, |file| file.len());
         Self {
-            path: path.into(),
+            path,
             begin: length as usize,
         }
     }
 
-    /// Those of frames from this number on, nanoseconds.
-    ///
-    /// Errors: the system's.
-    pub fn read(&self, first: u32) -> Result<Vec<f64>> {
+    /// The delays of frames from this number on, nanoseconds, by their numbers.
+    fn read(&self, first: u32) -> Result<BTreeMap<u32, f64>> {
         let bytes = fs::read(&self.path).map_err(context(FILE))?;
         let records = bytes.get(self.begin..).unwrap_or_default();
-        let mut delays = Vec::new();
+        let mut delays = BTreeMap::new();
         for record in records.chunks_exact(RECORD_BYTES) {
             let (number, delay) = record.split_at(4);
             let number = number.try_into().map(u32::from_le_bytes);
@@ -119,7 +149,7 @@ impl TrueDelays {
             if let (Ok(number), Ok(delay)) = (number, delay)
                 && number >= first
             {
-                delays.push(delay as f64);
+                delays.insert(number, delay as f64);
             }
         }
         Ok(delays)
