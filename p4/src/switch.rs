@@ -1,11 +1,15 @@
 //! A switch that runs a program: packets in, packets out, and what the control plane may do.
 
+mod entries;
+
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::canonical::{canonical, fitting};
+use crate::count::Count;
 use crate::error::ControlError;
 use crate::externs::Externs;
 use crate::meter::MeterConfig;
@@ -59,16 +63,6 @@ impl Switch {
     /// The same, to change.
     pub fn replication_mut(&mut self) -> &mut Replication {
         &mut self.state.replication
-    }
-
-    /// What the switch knows besides its program.
-    pub(crate) fn state(&self) -> &State {
-        &self.state
-    }
-
-    /// The same, to change.
-    pub(crate) fn state_mut(&mut self) -> &mut State {
-        &mut self.state
     }
 
     /// Processes a frame that arrives at `port`, with all copies that are made of it.
@@ -162,6 +156,11 @@ impl Switch {
         Ok(())
     }
 
+    /// An entry of a table.
+    pub fn entry(&self, table: usize, handle: Handle) -> Option<&Entry> {
+        self.state.tables[table].get(handle)
+    }
+
     /// The entries of a table, with their numbers.
     pub fn entries(&self, table: usize) -> impl Iterator<Item = (Handle, &Entry)> {
         self.state.tables[table].iter()
@@ -245,6 +244,16 @@ impl Switch {
         }
     }
 
+    /// The members of an action profile, with their actions and the data of these.
+    pub fn members(&self, profile: usize) -> &BTreeMap<u32, Bound> {
+        self.state.profiles[profile].members()
+    }
+
+    /// The groups of an action profile: each member as often as it weighs, in order.
+    pub fn groups(&self, profile: usize) -> &BTreeMap<u32, Vec<u32>> {
+        self.state.profiles[profile].groups()
+    }
+
     /// Adds a member, or changes one. Errors: what does not fit, no room.
     pub fn set_member(&mut self, profile: usize, id: u32, (action, data): Bound) -> Result<()> {
         let mut tables = self.program.tables.iter();
@@ -299,6 +308,24 @@ impl Switch {
         tables.any(|(row, table)| {
             row.profile == Some(profile) && table.iter().any(|(_, entry)| entry.does == *does)
         })
+    }
+
+    /// Sets the direct counter of an entry. Errors: it is not there, the table has none.
+    pub fn set_direct_counter(&mut self, table: usize, handle: Handle, count: Count) -> Result<()> {
+        if !self.program.tables[table].counters {
+            let what = "the table has no direct counter";
+            return Err(ControlError::Invalid(what.into()));
+        }
+        let state = &mut self.state.tables[table];
+        state.get(handle).ok_or(ControlError::NotFound)?;
+        *state.count_mut(handle) = count;
+        Ok(())
+    }
+
+    /// What has hit an entry: its direct counter, if the table has one. `None` if it is not there.
+    pub fn direct_counter(&self, table: usize, handle: Handle) -> Option<Count> {
+        let state = &self.state.tables[table];
+        state.get(handle).map(|_| state.count(handle))
     }
 
     /// Sets or removes the rates of the direct meter of an entry. Errors: it is not there, the

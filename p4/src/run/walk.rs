@@ -1,5 +1,10 @@
 //! A packet on its way from ingress to ports, with all copies of it.
 
+mod action;
+mod control;
+mod deparse;
+mod parse;
+
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::rc::Rc;
@@ -16,7 +21,7 @@ use crate::show::shortened;
 use crate::state::State;
 
 /// The port that stands for a drop.
-pub(super) const DROP_PORT: u64 = 511;
+const DROP_PORT: u64 = 511;
 /// How often one packet may be resubmitted, recirculated or cloned in egress.
 const MAX_PASSES: u32 = 256;
 /// How many copies one packet may become.
@@ -42,7 +47,7 @@ enum Instance {
 
 /// The bytes of a frame.
 #[derive(Clone)]
-pub(super) enum Frame<'a> {
+enum Frame<'a> {
     /// As the caller has it.
     Arrived(&'a [u8]),
     /// Of a packet that begins again.
@@ -61,22 +66,22 @@ impl core::ops::Deref for Frame<'_> {
 }
 
 /// A packet.
-pub(super) struct Packet<'a> {
-    pub(super) phv: Phv,
-    pub(super) frame: Frame<'a>,
+struct Packet<'a> {
+    phv: Phv,
+    frame: Frame<'a>,
     /// Where it arrived, also after the program has written another port to its metadata.
     port: u32,
     /// The bytes of the frame that the parser took.
-    pub(super) parsed: usize,
+    parsed: usize,
     /// The bytes that it would have if it left now.
-    pub(super) length: usize,
-    pub(super) truncate: Option<usize>,
+    length: usize,
+    truncate: Option<usize>,
     /// The session of the last clone, and the fields that it keeps.
-    pub(super) clone: Option<(u32, Option<usize>)>,
-    pub(super) resubmit: Option<usize>,
-    pub(super) recirculate: Option<usize>,
-    pub(super) digest: Option<usize>,
-    pub(super) exit: bool,
+    clone: Option<(u32, Option<usize>)>,
+    resubmit: Option<usize>,
+    recirculate: Option<usize>,
+    digest: Option<usize>,
+    exit: bool,
     dead: Option<DropReason>,
     passes: u32,
 }
@@ -111,7 +116,7 @@ impl<'a> Packet<'a> {
     }
 
     /// What the parser has not taken of the packet.
-    pub(super) fn ahead(&self) -> &[u8] {
+    fn ahead(&self) -> &[u8] {
         &self.frame[self.parsed..]
     }
 
@@ -135,7 +140,7 @@ impl<'a> Packet<'a> {
     }
 
     /// Ends the packet, for a reason.
-    pub(super) fn kill(&mut self, reason: DropReason) {
+    fn kill(&mut self, reason: DropReason) {
         self.dead = Some(reason);
         self.exit = true;
     }
@@ -149,12 +154,12 @@ enum Work<'a> {
 
 /// One packet of the switch and its copies, with all that they may touch.
 pub struct Walk<'a, S> {
-    pub(super) program: &'a Program,
-    pub(super) state: &'a mut State,
-    pub(super) sink: &'a mut S,
+    program: &'a Program,
+    state: &'a mut State,
+    sink: &'a mut S,
     /// In microseconds since the switch began.
-    pub(super) now: u64,
-    pub(super) packet: Packet<'a>,
+    now: u64,
+    packet: Packet<'a>,
     work: VecDeque<Work<'a>>,
     copies: usize,
     /// The steps that are left.
@@ -219,7 +224,7 @@ impl<'a, S: Sink> Walk<'a, S> {
     }
 
     /// A step of the trace, which is written only if it is wanted.
-    pub(super) fn trace(&mut self, depth: usize, text: impl FnOnce(&Self) -> String) {
+    fn trace(&mut self, depth: usize, text: impl FnOnce(&Self) -> String) {
         if self.sink.traces() {
             let text = shortened(text(self));
             self.sink.step(depth, text);
@@ -228,7 +233,7 @@ impl<'a, S: Sink> Walk<'a, S> {
 
     /// What expressions read.
     #[inline]
-    pub(super) fn view<'b>(&'b self, parameters: &'b [Int], ahead: &'b [u8]) -> View<'b> {
+    fn view<'b>(&'b self, parameters: &'b [Int], ahead: &'b [u8]) -> View<'b> {
         View {
             program: self.program,
             phv: &self.packet.phv,
@@ -268,7 +273,7 @@ impl<'a, S: Sink> Walk<'a, S> {
 
     /// Takes a step. Returns whether one was left; else the packet ends.
     #[inline]
-    pub(super) fn step(&mut self) -> bool {
+    fn step(&mut self) -> bool {
         if self.steps == 0 {
             self.packet.kill(DropReason::TooManySteps);
             return false;

@@ -184,7 +184,7 @@ impl Player {
 
     fn remove_all(&mut self) {
         for table in 0..self.switch.program().tables.len() {
-            let entries = self.switch.state().tables[table].iter();
+            let entries = self.switch.entries(table);
             let handles: Vec<Handle> = entries.map(|(handle, _)| handle).collect();
             for handle in handles {
                 // The entries of the program stay.

@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 
 use hashbrown::{HashMap, HashSet};
 
+use super::Switch;
 use crate::int::Int;
 use crate::json::{self, Node, Result};
 use crate::program::{KeyPart, Match, MatchKind, Named};
 use crate::replication::{Replica, Session};
-use crate::switch::Switch;
 use crate::table::{Does, Entry, Handle};
 
 /// The keys of a runtime file. The first three name what is given by other means here.
@@ -91,11 +91,9 @@ impl Loading<'_> {
         for node in root.list("multicast_group_entries")? {
             node.only(GROUP_KEYS)?;
             let id = new_id(&node, "multicast_group_id", &mut groups)?;
-            let was = Before::Group(id, self.switch.replication().groups.get(&id).cloned());
-            let set = self
-                .switch
-                .replication_mut()
-                .set_group(id, replicas(&node)?);
+            let replication = &mut self.switch.state.replication;
+            let was = Before::Group(id, replication.groups.get(&id).cloned());
+            let set = replication.set_group(id, replicas(&node)?);
             set.map_err(|error| node.error(error.to_string()))?;
             self.before.push(was);
         }
@@ -110,8 +108,9 @@ impl Loading<'_> {
                 replicas: replicas(&node)?,
                 truncate,
             };
-            let was = Before::Session(id, self.switch.replication().sessions.get(&id).cloned());
-            let set = self.switch.replication_mut().set_session(id, Some(session));
+            let replication = &mut self.switch.state.replication;
+            let was = Before::Session(id, replication.sessions.get(&id).cloned());
+            let set = replication.set_session(id, Some(session));
             set.map_err(|error| node.error(error.to_string()))?;
             self.before.push(was);
         }
@@ -127,12 +126,12 @@ impl Loading<'_> {
                     let removed = switch.delete(table, handle);
                     removed.expect("it was added, so that it is there and no constant");
                 }
-                Before::Default(table, does) => switch.state_mut().tables[table].default = does,
+                Before::Default(table, does) => switch.state.tables[table].default = does,
                 Before::Group(id, replicas) => {
-                    put_back(&mut switch.replication_mut().groups, id, replicas);
+                    put_back(&mut switch.state.replication.groups, id, replicas);
                 }
                 Before::Session(id, session) => {
-                    put_back(&mut switch.replication_mut().sessions, id, session);
+                    put_back(&mut switch.state.replication.sessions, id, session);
                 }
             }
         }

@@ -3,12 +3,12 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::eval::View;
-use super::sink::Sink;
-use super::walk::Walk;
+use super::Walk;
 use crate::int::Int;
 use crate::key::Key;
 use crate::program::{KeyPart, Next, Node, Table};
+use crate::run::eval::View;
+use crate::run::sink::Sink;
 use crate::show::shortened;
 use crate::table::{Does, Handle};
 

@@ -3,11 +3,11 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::eval::{Missing, View};
-use super::sink::Sink;
-use super::walk::Walk;
+use super::Walk;
 use crate::int::Int;
 use crate::program::{Data, HeaderId, ParserOp, SelectCase, SelectKey, State};
+use crate::run::eval::{Missing, View};
+use crate::run::sink::Sink;
 
 /// The states that a packet may pass. A program that needs more runs in a circle without taking
 /// bytes; this is the error ParserTimeout.

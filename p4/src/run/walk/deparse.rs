@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use super::eval::View;
-use super::sink::Sink;
-use super::walk::{Packet, Walk};
+use super::{Packet, Walk};
 use crate::bits::Writer;
 use crate::int::Int;
 use crate::program::{Checksum, Input, Program};
+use crate::run::eval::View;
+use crate::run::sink::Sink;
 
 /// Bytes of room for what headers may have more than expected.
 const ROOM: usize = 64;

@@ -3,10 +3,10 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::sink::{DropReason, Sink};
-use super::walk::{DROP_PORT, Walk};
+use super::{DROP_PORT, Walk};
 use crate::int::Int;
 use crate::program::{AnyStack, Data, ExternOp, HeaderOp, PacketOp, Primitive, Target};
+use crate::run::sink::{DropReason, Sink};
 
 impl<S: Sink> Walk<'_, S> {
     /// Executes primitives with the parameters of an action.
