@@ -66,7 +66,7 @@ pub fn run(code: &Code, maps: &mut [Map], outside: &mut impl Outside) -> Ran {
     metadata[4..8].copy_from_slice(&((now / NS_PER_SECOND) as u32).to_le_bytes());
     metadata[8..12].copy_from_slice(&((now % NS_PER_SECOND) as u32).to_le_bytes());
     metadata[12..].copy_from_slice(&(length as u16).to_le_bytes());
-    let mut machine = Machine {
+    let mut interpreter = Interpreter {
         registers: [0; 16],
         metadata,
         stack: [0; STACK_BYTES],
@@ -75,13 +75,13 @@ pub fn run(code: &Code, maps: &mut [Map], outside: &mut impl Outside) -> Ran {
         notifications: 0,
         steps: 0,
     };
-    machine.registers[1] = address(PACKET, 0);
-    machine.registers[2] = (METADATA_BYTES + length) as u64;
-    machine.registers[usize::from(FRAME_POINTER)] = address(STACK, STACK_BYTES);
-    let result = machine.run(code.slots());
+    interpreter.registers[1] = address(PACKET, 0);
+    interpreter.registers[2] = (METADATA_BYTES + length) as u64;
+    interpreter.registers[usize::from(FRAME_POINTER)] = address(STACK, STACK_BYTES);
+    let result = interpreter.run(code.slots());
     Ran {
         result,
-        steps: machine.steps,
+        steps: interpreter.steps,
     }
 }
 
@@ -98,7 +98,7 @@ fn address(region: u32, offset: usize) -> u64 {
     u64::from(region) << 32 | offset as u64
 }
 
-struct Machine<'a, O> {
+struct Interpreter<'a, O> {
     /// Of which the last five do not exist; so each four bits are an index.
     registers: [u64; 16],
     metadata: [u8; METADATA_BYTES],
@@ -109,7 +109,7 @@ struct Machine<'a, O> {
     steps: u32,
 }
 
-impl<O: Outside> Machine<'_, O> {
+impl<O: Outside> Interpreter<'_, O> {
     fn run(&mut self, slots: &[Instruction]) -> Result<u64, Fault> {
         let mut next = 0;
         loop {

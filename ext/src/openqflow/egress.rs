@@ -1,10 +1,12 @@
 //! Flows at their output port: the QoS records of their packets, and packets that the port drops.
 
-use bofuss_datapath::{DropReason, EgressDrop, Entitlement, Microflow, PacketOwner, Qos};
+use bofuss_datapath::{
+    ControlContext, DropReason, EgressDrop, Entitlement, Microflow, PacketOwner, Qos,
+};
 use bofuss_oflib::PortNo;
 
 use super::NAME;
-use super::flow::{CHANGED, CountedPacket, DropCause};
+use super::flow::{CHANGED, CountedPacket, DropCause, FlowRecord};
 use super::records::{QosRecord, QosScope, ServiceType};
 use super::table::FlowTable;
 use super::tuple::FlowTuple;
@@ -72,6 +74,23 @@ pub(super) fn qos_of(
             ..qos
         },
     }
+}
+
+/// Adds to a flow's record what its port knows of it.
+pub(super) fn add_standing(table: &FlowTable, cx: &ControlContext<'_>, record: &mut FlowRecord) {
+    let microflow = microflow_of(table, &record.tuple);
+    let Some(standing) = cx.standing(record.out_port, &microflow) else {
+        return;
+    };
+    record.share_kbps = saturated(standing.share_kbps);
+    record.guaranteed_kbps = saturated(standing.guaranteed_kbps);
+    record.eta_us = saturated(standing.eta_ns / 1000);
+    record.waiting_bytes = saturated(standing.waiting_bytes);
+}
+
+/// The number, or the largest one of 32 bits.
+fn saturated(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 /// The flow of a tuple as ports know it.

@@ -8,11 +8,10 @@ use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
 use super::REPORT;
+use super::egress::add_standing;
 use super::error::{NO_FLOW, TOO_MANY};
 use super::flow::*;
-use super::forwarding::OpenQflow;
 use super::records::ForwardRecord;
-use super::report::add_standing;
 use super::table::FlowTable;
 use super::write::FlowWrite;
 
@@ -249,27 +248,42 @@ fn port_rates(cx: &ControlContext<'_>) -> BTreeMap<PortNo, u64> {
     rates
 }
 
-impl OpenQflow {
-    /// Does one slice of an expiry round.
-    pub(super) fn expire_some(&mut self, cx: &mut ControlContext<'_>) {
+/// The expiry rounds over all flows.
+#[derive(Default)]
+pub(super) struct Expiry {
+    /// The time when the next slice of a round is due.
+    pub(super) due: Time,
+    /// The time when flows were last reported, and whether this round reports them.
+    pushed_at: Time,
+    pushes: bool,
+}
+
+impl Expiry {
+    /// Does one slice of a round. Flows are reported every `push_ns` nanoseconds.
+    pub(super) fn expire_some(
+        &mut self,
+        table: &mut FlowTable,
+        push_ns: u64,
+        cx: &mut ControlContext<'_>,
+    ) {
         let now = cx.now;
-        if self.table.round.begins() {
-            let is_time = now.since(self.pushed_at) >= self.options.push_ns;
-            self.pushes = is_time && self.table.reports_ends;
+        if table.round.begins() {
+            let is_time = now.since(self.pushed_at) >= push_ns;
+            self.pushes = is_time && table.reports_ends;
             if is_time {
                 self.pushed_at = now;
             }
-            self.table.port_kbps = port_rates(cx);
+            table.port_kbps = port_rates(cx);
         }
-        let mut slice = self.table.expire(now, SLICE_SLOTS, self.pushes);
+        let mut slice = table.expire(now, SLICE_SLOTS, self.pushes);
         while slice.reports.len() < REPORTS_PER_SLICE {
-            let Some(record) = self.table.ended.pop() else {
+            let Some(record) = table.ended.pop() else {
                 break;
             };
             slice.reports.push(record);
         }
         for record in &mut slice.reports {
-            add_standing(&self.table, cx, record);
+            add_standing(table, cx, record);
         }
         if !slice.reports.is_empty() {
             cx.notify(ExtValue::typed(
@@ -277,7 +291,7 @@ impl OpenQflow {
                 ValueList::<FlowRecord>(slice.reports),
             ));
         }
-        let is_done = slice.is_last && self.table.ended.is_empty();
-        self.expire_at = now.after(if is_done { ROUND_NS } else { SLICE_NS });
+        let is_done = slice.is_last && table.ended.is_empty();
+        self.due = now.after(if is_done { ROUND_NS } else { SLICE_NS });
     }
 }

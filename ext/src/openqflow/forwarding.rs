@@ -1,20 +1,23 @@
 //! Forwards packets by their flows, and keeps what that needs.
 
-use alloc::{vec, vec::Vec};
+use alloc::{format, string::ToString, vec, vec::Vec};
 
 use bofuss_datapath::{HookContext, Time, UpcomingPacket};
 use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::field::TCP_FLAGS;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{Action, ExtValue, Instruction, PortNo};
 use bofuss_packet::offload;
 
 use super::admission::Promises;
 use super::dpi::Signatures;
 use super::egress::qos_of;
-use super::flow::{CountedPacket, DropCause, FlowLookup, ROUND_NS, ReportReason, SoughtTuple};
+use super::engine::Expiry;
+use super::flow::{
+    CountedPacket, DropCause, FlowLookup, FlowPhase, ROUND_NS, ReportReason, SoughtTuple,
+};
 use super::message::FlowCopy;
 use super::options::{QflowOptions, Unknown};
 use super::pending::PendingPackets;
@@ -47,11 +50,7 @@ pub(super) struct OpenQflow {
     looked_up: Option<LookedUp>,
     /// True if rules depend on more than the tuple; then no path is remembered in flows.
     pub(super) looks_up_each: bool,
-    /// The time when the next slice of an expiry round is due.
-    pub(super) expire_at: Time,
-    /// The time when flows were last reported, and whether this expiry round reports them.
-    pub(super) pushed_at: Time,
-    pub(super) pushes: bool,
+    pub(super) expiry: Expiry,
 }
 
 impl OpenQflow {
@@ -66,9 +65,7 @@ impl OpenQflow {
             ahead: Vec::new(),
             looked_up: None,
             looks_up_each: false,
-            expire_at: Time(0),
-            pushed_at: Time(0),
-            pushes: false,
+            expiry: Expiry::default(),
         }
     }
 
@@ -116,6 +113,39 @@ impl OpenQflow {
             .keep(&mut self.table, table, cx, slot, tuple, packet);
     }
 
+    /// Handles a packet in a trace, without changing any state.
+    fn try_out(
+        &mut self,
+        cx: &mut HookContext<'_>,
+        tuple: FlowTuple,
+        packet: CountedPacket,
+    ) {
+        let slot = self.table.find(&tuple);
+        let now = cx.now;
+        let record = slot.and_then(|slot| self.table.record(now, slot, ReportReason::Periodic));
+        cx.say(|| match &record {
+            Some(record) => format!("the flow {}", Text(record)),
+            None => format!("a new flow {}", Text(&tuple)),
+        });
+        let is_fresh = slot.is_some_and(|slot| self.table.is_fresh(now, slot));
+        match (slot, record.map(|record| record.state)) {
+            (Some(slot), Some(FlowPhase::Resolved)) if is_fresh && !self.looks_up_each => {
+                self.send(cx, slot, &tuple, packet);
+            }
+            (Some(slot), Some(FlowPhase::Pending)) if is_fresh => {
+                let bytes = cx.frame().buffer_bytes();
+                if self.pending.has_room(slot, &tuple, bytes) {
+                    cx.say(|| "it waits until there is a rule".to_string());
+                    // Its path ends here, because a packet held in a trace never continues.
+                    drop(cx.hold(cx.table));
+                    return;
+                }
+                cx.drop("pending");
+            }
+            (..) => self.look_up(cx, tuple, None, packet),
+        }
+    }
+
     /// Looks up the flow of a packet in the chosen table, and does what the flow says.
     pub(super) fn arrive(&mut self, cx: &mut HookContext<'_>) {
         let ahead = cx
@@ -128,7 +158,7 @@ impl OpenQflow {
             return self.try_out(cx, tuple, packet);
         }
         if self.table.is_empty() {
-            self.expire_at = cx.now.after(ROUND_NS);
+            self.expiry.due = cx.now.after(ROUND_NS);
         }
         if !self.table.engines.is_empty() {
             let waits = |port, id| cx.waits(port, id);

@@ -98,14 +98,15 @@ impl Hook for OpenQflow {
 
     fn next_tick(&self) -> Option<Time> {
         let has_work = !self.table.is_empty() || !self.table.ended.is_empty();
-        let expiry = has_work.then_some(self.expire_at);
+        let expiry = has_work.then_some(self.expiry.due);
         expiry.into_iter().chain(self.pending.due()).min()
     }
 
     fn on_tick(&mut self, cx: &mut ControlContext<'_>) {
         self.pending.release(&mut self.table, cx);
-        if cx.now >= self.expire_at {
-            self.expire_some(cx);
+        if cx.now >= self.expiry.due {
+            let push_ns = self.options.push_ns;
+            self.expiry.expire_some(&mut self.table, push_ns, cx);
         }
     }
 

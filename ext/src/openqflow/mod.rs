@@ -26,7 +26,6 @@ mod records;
 mod report;
 mod standard;
 mod table;
-mod trace;
 mod tuple;
 mod write;
 

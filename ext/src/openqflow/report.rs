@@ -10,9 +10,9 @@ use bofuss_oflib::{ErrorCode, ExtValue};
 
 use super::aggregate::{AggregateCounts, KeyMod};
 use super::dpi::SignatureMod;
-use super::egress::microflow_of;
+use super::egress::{add_standing, microflow_of};
 use super::error::{NO_FLOW, NOT_ADMITTED};
-use super::flow::{FlowRecord, ReportReason};
+use super::flow::ReportReason;
 use super::forwarding::OpenQflow;
 use super::message::{AggregateRecord, FlowFilter, FlowQuery, LinkSet};
 use super::records::QosRecord;
@@ -153,23 +153,6 @@ pub(super) fn part(
         )));
     }
     Err(BadRequest::BAD_EXP_TYPE)
-}
-
-/// Adds to a flow's record what its port knows of it.
-pub(super) fn add_standing(table: &FlowTable, cx: &ControlContext<'_>, record: &mut FlowRecord) {
-    let microflow = microflow_of(table, &record.tuple);
-    let Some(standing) = cx.standing(record.out_port, &microflow) else {
-        return;
-    };
-    record.share_kbps = saturated(standing.share_kbps);
-    record.guaranteed_kbps = saturated(standing.guaranteed_kbps);
-    record.eta_us = saturated(standing.eta_ns / 1000);
-    record.waiting_bytes = saturated(standing.waiting_bytes);
-}
-
-/// The number, or the largest one of 32 bits.
-fn saturated(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 fn flows(

@@ -7,7 +7,7 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Action, Catalogue, DecodeError, ErrorCode, ExtValue, Instruction, ParseError};
 
-use super::args::{write_fields, write_transition};
+use super::args::{take_scope, take_table, take_transition, write_fields, write_transition};
 use super::dialect::{Dialects, StateDialect};
 use super::error;
 use super::extractor::{Extractor, get_scope, put_scope, scope_count};
@@ -169,10 +169,10 @@ impl TypedBody for SetState {
 
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
-        let scope = args.scope(catalogue)?;
+        let scope = take_scope(&mut args, catalogue)?;
         let this = Self {
-            table: args.table()?,
-            transition: args.transition()?,
+            table: take_table(&mut args)?,
+            transition: take_transition(&mut args)?,
             bit: args.number::<u8>("bit")? != 0,
             is_opp: args.take("opp").is_some() || scope.is_some(),
             scope,
@@ -253,7 +253,7 @@ impl TypedBody for IncState {
 
     fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
-        let table = args.table()?;
+        let table = take_table(&mut args)?;
         args.finish().map(|()| Self { table })
     }
 }

@@ -10,62 +10,66 @@ use super::table::{Timers, Transition};
 use crate::common::args::{Args, parse_number, write_masked};
 use crate::common::oxm::header_of;
 
-impl Args<'_> {
-    /// Takes the number of a table. Errors: there is no such table.
-    pub(crate) fn table(&mut self) -> Result<u8, ParseError> {
-        let table: u8 = self.number("table")?;
-        if usize::from(table) >= N_TABLES {
-            return Err(format!("tables have numbers below {N_TABLES}").into());
-        }
-        Ok(table)
+/// Takes the number of a table. Errors: there is no such table.
+pub(crate) fn take_table(args: &mut Args<'_>) -> Result<u8, ParseError> {
+    let table: u8 = args.number("table")?;
+    if usize::from(table) >= N_TABLES {
+        return Err(format!("tables have numbers below {N_TABLES}").into());
     }
+    Ok(table)
+}
 
-    /// Takes the parts of a transition, as [`write_transition`] writes them.
-    pub(crate) fn transition(&mut self) -> Result<Transition, ParseError> {
-        let (state, mask) = self.masked("state")?;
-        let timers = Timers {
-            hard_timeout: self.number("hard_timeout")?,
-            idle_timeout: self.number("idle_timeout")?,
-            hard_rollback: self.number("hard_rollback")?,
-            idle_rollback: self.number("idle_rollback")?,
-        };
-        Ok(Transition {
-            state,
-            mask,
-            timers,
-        })
-    }
+/// Takes the parts of a transition, as [`write_transition`] writes them.
+pub(crate) fn take_transition(args: &mut Args<'_>) -> Result<Transition, ParseError> {
+    let (state, mask) = args.masked("state")?;
+    let timers = Timers {
+        hard_timeout: args.number("hard_timeout")?,
+        idle_timeout: args.number("idle_timeout")?,
+        hard_rollback: args.number("hard_rollback")?,
+        idle_rollback: args.number("idle_rollback")?,
+    };
+    Ok(Transition {
+        state,
+        mask,
+        timers,
+    })
+}
 
-    /// Takes a list of fields, as their OXM headers. Errors: a field's name is unknown.
-    pub(crate) fn fields(&mut self, catalogue: &Catalogue) -> Result<Vec<u32>, ParseError> {
-        let text = self.take("fields").unwrap_or("");
-        let mut headers = Vec::new();
-        for name in text.split('+').filter(|name| !name.is_empty()) {
-            headers.push(match catalogue.field_named(name) {
-                Some(field) => header_of(field),
-                None => parse_number(name).map_err(|_| format!("there is no field '{name}'"))?,
-            });
-        }
-        Ok(headers)
+/// Takes a list of fields, as their OXM headers. Errors: a field's name is unknown.
+pub(crate) fn take_fields(
+    args: &mut Args<'_>,
+    catalogue: &Catalogue,
+) -> Result<Vec<u32>, ParseError> {
+    let text = args.take("fields").unwrap_or("");
+    let mut headers = Vec::new();
+    for name in text.split('+').filter(|name| !name.is_empty()) {
+        headers.push(match catalogue.field_named(name) {
+            Some(field) => header_of(field),
+            None => parse_number(name).map_err(|_| format!("there is no field '{name}'"))?,
+        });
     }
+    Ok(headers)
+}
 
-    /// Takes a list of fields as an action's own scope, if there is one. Errors: a field's name is
-    /// unknown, or the fields are too many.
-    pub(crate) fn scope(&mut self, catalogue: &Catalogue) -> Result<Option<Extractor>, ParseError> {
-        let headers = self.fields(catalogue)?;
-        if headers.is_empty() {
-            return Ok(None);
-        }
-        let scope = Extractor::new(&headers, catalogue);
-        scope
-            .map(Some)
-            .ok_or_else(|| "the fields are too many for a key".into())
+/// Takes a list of fields as an action's own scope, if there is one. Errors: a field's name is
+/// unknown, or the fields are too many.
+pub(crate) fn take_scope(
+    args: &mut Args<'_>,
+    catalogue: &Catalogue,
+) -> Result<Option<Extractor>, ParseError> {
+    let headers = take_fields(args, catalogue)?;
+    if headers.is_empty() {
+        return Ok(None);
     }
+    let scope = Extractor::new(&headers, catalogue);
+    scope
+        .map(Some)
+        .ok_or_else(|| "the fields are too many for a key".into())
+}
 
-    /// Takes a key, in hexadecimal or as `(FIELD=VALUE,...)`. Errors: it is neither.
-    pub(crate) fn key(&mut self, catalogue: &Catalogue) -> Result<Vec<u8>, ParseError> {
-        parse_key(self.take("key").unwrap_or(""), catalogue)
-    }
+/// Takes a key, in hexadecimal or as `(FIELD=VALUE,...)`. Errors: it is neither.
+pub(crate) fn take_key(args: &mut Args<'_>, catalogue: &Catalogue) -> Result<Vec<u8>, ParseError> {
+    parse_key(args.take("key").unwrap_or(""), catalogue)
 }
 
 /// Writes the state of a transition and the timers that it has.

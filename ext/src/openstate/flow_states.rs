@@ -6,17 +6,11 @@ use alloc::vec::Vec;
 use bofuss_datapath::{Agreement, DispatchFields, FlowStates, StateKey, TakenStates};
 use bofuss_oflib::Field;
 use bofuss_oflib::field::IN_PORT;
-use bofuss_oflib::message::FlowMod;
 
-use super::action::{SetGlobalState, SetState, own_actions};
 use super::extractor::{Extractor, FlowKey};
 use super::hook::OpenState;
-use super::machine::Machine;
+use super::machine::TakenFlow;
 use super::stateful::Stateful;
-use super::table::{StateEntry, StateTable};
-
-/// The entries of flows, each with the number of its table.
-type Flows = Vec<(u8, FlowKey, StateEntry)>;
 
 /// The key of a flow, and the fields of which it is made.
 struct Key<'a>(&'a Extractor, &'a FlowKey);
@@ -27,16 +21,13 @@ impl StateKey for Key<'_> {
     }
 }
 
-impl Stateful {
-    /// In what all packets agree that read or change one state of this table.
-    fn agreement(&self) -> Agreement {
-        let lookup = self.lookup.iter();
-        let all = lookup.flat_map(|lookup| {
-            let scopes = self.scopes();
-            scopes.map(|(_, other)| agreement_of(lookup, other))
-        });
-        all.fold(Agreement::ALL, Agreement::and)
-    }
+/// In what all packets agree that read or change one state of a table.
+fn agreement(table: &Stateful) -> Agreement {
+    let all = table.lookup().into_iter().flat_map(|lookup| {
+        let scopes = table.scopes();
+        scopes.map(|(_, other)| agreement_of(lookup, other))
+    });
+    all.fold(Agreement::ALL, Agreement::and)
 }
 
 /// In what two packets agree that have the same key, one of them in this scope and one in another.
@@ -79,69 +70,6 @@ fn agreement_of(scope: &Extractor, other: &Extractor) -> Agreement {
     }
 }
 
-impl StateTable {
-    /// Takes all entries, also those whose timers have run out.
-    fn take_all(&mut self) -> Vec<(FlowKey, StateEntry)> {
-        self.edits += 1;
-        let mut all = Vec::with_capacity(self.len());
-        let mut from = 0;
-        while let Some(slot) = self.flows.used(from) {
-            let (key, flow) = self.flows.at(slot).expect("the slot is used");
-            let (key, flow) = (*key, *flow);
-            all.push((key, flow));
-            self.forget(&key);
-            from = slot + 1;
-        }
-        all
-    }
-
-    /// Adds the entry of a flow that has none, with the share in which it counts.
-    fn put(&mut self, key: FlowKey, flow: StateEntry) {
-        self.edits += 1;
-        self.forget(&key);
-        self.shares.take(flow.port, 1);
-        self.flows.insert(key, flow);
-    }
-}
-
-impl Machine {
-    /// Takes the entries of all flows, each with the number of its table.
-    fn take_flows(&mut self) -> Vec<(u8, FlowKey, StateEntry)> {
-        self.trial = None;
-        let mut all = Vec::with_capacity(self.n_states);
-        for (number, table) in (0..).zip(&mut self.tables) {
-            let taken = table.iter_mut().flat_map(|table| table.states.take_all());
-            all.extend(taken.map(|(key, flow)| (number, key, flow)));
-        }
-        self.n_states = 0;
-        all
-    }
-
-    /// Adds the entry of a flow to a table that exists.
-    fn put_flow(&mut self, number: u8, key: FlowKey, flow: StateEntry) {
-        if let Some(table) = &mut self.tables[usize::from(number)] {
-            let before = table.states.len();
-            table.states.put(key, flow);
-            self.n_states += table.states.len() - before;
-        }
-    }
-}
-
-impl OpenState {
-    /// Notes actions of an entry that was added by which a packet changes what packets of other
-    /// flows read.
-    pub(crate) fn note_crossing(&mut self, flow_mod: &FlowMod) {
-        for value in own_actions(flow_mod) {
-            let has_scope = |action: &SetState| action.scope.is_some();
-            if value.body::<SetGlobalState>().is_some() {
-                self.crossing = Some("an action changes the global state");
-            } else if value.body::<SetState>().is_some_and(has_scope) {
-                self.crossing = Some("an action changes states in a scope of its own");
-            }
-        }
-    }
-}
-
 impl FlowStates for OpenState {
     fn agreement(&self) -> Result<Option<Agreement>, &'static str> {
         let numbers = 0..super::N_TABLES as u8;
@@ -152,8 +80,8 @@ impl FlowStates for OpenState {
         if let Some(why) = self.crossing {
             return Err(why);
         }
-        let others = tables.map(Stateful::agreement);
-        Ok(Some(others.fold(first.agreement(), Agreement::and)))
+        let others = tables.map(agreement);
+        Ok(Some(others.fold(agreement(first), Agreement::and)))
     }
 
     fn take(&mut self) -> TakenStates {
@@ -161,7 +89,7 @@ impl FlowStates for OpenState {
     }
 
     fn add(&mut self, states: &TakenStates, is_own: &dyn Fn(&dyn StateKey) -> bool) {
-        let Some(flows) = states.downcast_ref::<Flows>() else {
+        let Some(flows) = states.downcast_ref::<Vec<TakenFlow>>() else {
             return;
         };
         for (number, key, flow) in flows {

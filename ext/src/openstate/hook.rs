@@ -12,7 +12,7 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, Message};
 
-use super::action::{Infer, evidence, evidence_in};
+use super::action::{Infer, evidence, evidence_in, own_actions};
 use super::commands;
 use super::dialect::{dialect_of, form_of};
 use super::explain;
@@ -268,6 +268,19 @@ impl OpenState {
             variables: has_variables.then_some(changed.variables),
         };
         cx.notify(ExtValue::typed(STATE_CHANGED, notification));
+    }
+
+    /// Notes actions of an entry that was added by which a packet changes what packets of other
+    /// flows read.
+    fn note_crossing(&mut self, flow_mod: &FlowMod) {
+        for value in own_actions(flow_mod) {
+            let has_scope = |action: &SetState| action.scope.is_some();
+            if value.body::<SetGlobalState>().is_some() {
+                self.crossing = Some("an action changes the global state");
+            } else if value.body::<SetState>().is_some_and(has_scope) {
+                self.crossing = Some("an action changes states in a scope of its own");
+            }
+        }
     }
 }
 

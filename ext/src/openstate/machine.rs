@@ -1,5 +1,8 @@
 //! The state tables and the global state of a switch, and how messages and actions change them.
 
+mod taken_flows;
+mod transitions;
+
 use alloc::{boxed::Box, vec::Vec};
 
 use bofuss_datapath::{Time, Upcoming};
@@ -15,6 +18,8 @@ use super::stateful::Stateful;
 use super::table::{Behaviour, SoughtFlow, StateEntry, StateTable, TableFull, Timers, Transition};
 use super::{N_TABLES, SetState, error};
 use crate::common::beba::FlowVariables;
+
+pub(super) use taken_flows::TakenFlow;
 
 /// The most flows that have a state, in all tables together; each takes about 160 bytes. Of those,
 /// the packets of one port make at most its [share](bofuss_packet::Shares).
@@ -63,15 +68,15 @@ pub(super) struct TrialChanges {
 #[derive(Debug)]
 pub struct Machine {
     /// By number; a table that no message or action was about takes no memory.
-    pub(super) tables: [Option<Box<Stateful>>; N_TABLES],
+    tables: [Option<Box<Stateful>>; N_TABLES],
     /// The dialects that a table may have about which nothing is known yet.
     dialects: Dialects,
     global: u32,
     /// Tables that are enabled.
     n_enabled: usize,
     /// Entries of flows in all tables.
-    pub(super) n_states: usize,
-    pub(super) trial: Option<TrialChanges>,
+    n_states: usize,
+    trial: Option<TrialChanges>,
     ahead: FlowsAhead,
     /// The table that is next to be searched for expired flows.
     sweeping: usize,
@@ -351,7 +356,7 @@ impl Machine {
     /// Changes a flow of an enabled table. A new one counts in the share of a port. Errors: it has
     /// no room for one.
     #[inline]
-    pub(super) fn change(
+    fn change(
         &mut self,
         now: Time,
         number: u8,
@@ -377,7 +382,7 @@ impl Machine {
 
     /// Changes the state of a flow in an enabled table. Errors: there is no room for it.
     #[inline]
-    pub(super) fn transition(
+    fn transition(
         &mut self,
         now: Time,
         number: u8,
@@ -437,12 +442,12 @@ impl Machine {
 
     /// The flow of a packet in the lookup scope of a table, if it was looked up ahead.
     #[inline]
-    pub(super) fn flow_ahead(&self, number: u8, packet: &impl FieldSource) -> Option<&SoughtFlow> {
+    fn flow_ahead(&self, number: u8, packet: &impl FieldSource) -> Option<&SoughtFlow> {
         self.ahead.get(number, packet)
     }
 
     /// Counts a transition in a table, except in a trial.
-    pub(super) fn count_transition(&mut self, number: u8) {
+    fn count_transition(&mut self, number: u8) {
         let table = self.tables[usize::from(number)].as_mut();
         if let Some(table) = table.filter(|_| self.trial.is_none()) {
             table.states.counts.transitions += 1;

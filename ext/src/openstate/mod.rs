@@ -30,7 +30,6 @@ mod stats;
 pub mod table;
 mod timers;
 mod trace_text;
-mod transitions;
 pub(crate) mod wire;
 
 pub use crate::common::beba as error;

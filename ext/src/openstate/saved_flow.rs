@@ -6,12 +6,9 @@ use core::fmt;
 use bofuss_datapath::Time;
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ParseError, PortNo};
+use bofuss_oflib::{Catalogue, DecodeError, ParseError, PortNo};
 
-use super::error;
-use super::extractor::FlowKey;
-use super::machine::Machine;
-use super::table::{StateEntry, TableFull, Timers};
+use super::table::{StateEntry, Timers};
 use super::wire::{check_key, get_timers, put_timers, table_id};
 use crate::common::beba::{FlowVariables, N_FLOW_VARIABLES};
 
@@ -56,7 +53,7 @@ impl SavedFlow {
     }
 
     /// Its entry at `now`: it was not used later.
-    fn entry(&self, now: Time) -> StateEntry {
+    pub(super) fn entry(&self, now: Time) -> StateEntry {
         let timers = self.timers.armed_in(self.state);
         StateEntry {
             state: self.state,
@@ -125,21 +122,5 @@ impl TextForm for SavedFlow {
 impl TypedBody for SavedFlow {
     fn parse(_: &str, _: &Catalogue) -> Result<Self, ParseError> {
         Err("it is only in saved states: state_mod sets the state of a flow".into())
-    }
-}
-
-impl Machine {
-    /// Gives a flow of an enabled table its entry again; its timers go on.
-    ///
-    /// Errors: SET_FLOW_STATE if packets have no states in the table, BAD_EXP_LEN for a key of
-    /// another length than the table's, STATE_MOD_FAILED if its port has no room for it.
-    pub(crate) fn restore_flow(&mut self, now: Time, flow: &SavedFlow) -> Result<(), ErrorCode> {
-        self.end_trial();
-        let enabled = self.enabled(flow.table).ok_or(error::SET_FLOW_STATE)?;
-        enabled.check_key(&flow.key)?;
-        let key = FlowKey::new(&flow.key);
-        let entry = Some(flow.entry(now));
-        self.set_flow(now, flow.table, &key, entry, flow.port)
-            .map_err(|TableFull| error::STATE_MOD_FAILED)
     }
 }

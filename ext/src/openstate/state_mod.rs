@@ -7,7 +7,9 @@ use bofuss_oflib::ext::{Listed, TypedBody};
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ParseError};
 
-use super::args::{write_fields, write_transition};
+use super::args::{
+    take_fields, take_key, take_table, take_transition, write_fields, write_transition,
+};
 use super::dialect::{Dialects, StateDialect};
 use super::extractor::{MAX_FIELDS, is_opp_field, write_key};
 use super::table::Transition;
@@ -421,7 +423,7 @@ fn parse_extractor(
         scope,
         layout,
         biflow: layout == ExtractorLayout::Beba && args.take("biflow").is_some(),
-        fields: args.fields(catalogue)?,
+        fields: take_fields(args, catalogue)?,
     })
 }
 
@@ -429,7 +431,7 @@ impl TypedBody for StateMod {
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let (command, rest) = text.split_once(',').unwrap_or((text, ""));
         let mut args = Args::new(rest);
-        let table = args.table()?;
+        let table = take_table(&mut args)?;
         let this = match command {
             "table_config" => Self::TableConfig {
                 table,
@@ -446,12 +448,12 @@ impl TypedBody for StateMod {
             }
             "set_flow_state" => Self::SetFlowState {
                 table,
-                key: args.key(catalogue)?,
-                transition: args.transition()?,
+                key: take_key(&mut args, catalogue)?,
+                transition: take_transition(&mut args)?,
             },
             "del_flow_state" => Self::DelFlowState {
                 table,
-                key: args.key(catalogue)?,
+                key: take_key(&mut args, catalogue)?,
             },
             "set_global_state" => {
                 let (value, mask) = args.masked("global_state")?;

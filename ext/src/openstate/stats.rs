@@ -8,7 +8,7 @@ use bofuss_oflib::text::parse_match;
 use bofuss_oflib::wire::{Reader, Text, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, Match, ParseError};
 
-use super::args::{write_fields, write_transition, write_variables};
+use super::args::{take_table, write_fields, write_transition, write_variables};
 use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, write_key};
 use super::table::{Timers, Transition};
 use super::wire::{get_timers, put_timers};
@@ -339,7 +339,7 @@ impl TypedBody for StateStats {
         };
         let mut args = Args::new(head);
         if args.take("variables").is_some() {
-            let table = args.table()?;
+            let table = take_table(&mut args)?;
             return args.finish().map(|()| Self::VariablesRequest(table));
         }
         let table = match args.take("table") {

@@ -4,6 +4,8 @@
 //! OpenState (Bianchi et al., "OpenState: programming platform-independent stateful OpenFlow
 //! applications inside the switch", CCR 44(2), 2014) and of the BEBA project.
 
+mod taken_flows;
+
 use bofuss_datapath::{StepMap, Time};
 use bofuss_oflib::PortNo;
 use bofuss_packet::Shares;
@@ -227,11 +229,11 @@ pub struct StateTable {
     pub behaviour: Behaviour,
     /// Counters.
     pub counts: StateCounts,
-    pub(super) flows: StepMap<FlowKey, StateEntry, CacheLine>,
+    flows: StepMap<FlowKey, StateEntry, CacheLine>,
     /// The number of flows of each port.
-    pub(super) shares: Shares,
+    shares: Shares,
     /// The number of times that the state of a flow may have changed.
-    pub(super) edits: u64,
+    edits: u64,
     /// The slot that is next to be searched for expired flows.
     swept: u32,
 }

@@ -15,7 +15,7 @@ use super::{MAX_OPERANDS, Operand, OperandKind, UpdateFunction};
 use crate::common::args::Args;
 use crate::common::oxm::header_of;
 use crate::openstate::action::{self, Evidence};
-use crate::openstate::args::write_fields;
+use crate::openstate::args::{take_fields, take_scope, take_table, write_fields};
 use crate::openstate::extractor::{Extractor, field_of, get_scope, put_scope, scope_count};
 use crate::openstate::{Dialects, StateDialect, check_length, error, table_id};
 
@@ -214,13 +214,13 @@ impl TypedBody for SetDataVar {
                 number.map_err(|_| format!("'{text}' is not a number from -128 to 127"))?;
         }
         let this = Self {
-            table: args.table()?,
+            table: take_table(&mut args)?,
             function,
             output: Operand::parse(args.take("output").unwrap_or(""))?,
             operands,
             coefficients,
             bit: args.number::<u8>("bit")? != 0,
-            scope: args.scope(catalogue)?,
+            scope: take_scope(&mut args, catalogue)?,
         };
         args.finish()?;
         if !this.output.is_variable() || this.check().is_err() {
@@ -329,7 +329,7 @@ impl TypedBody for WriteContext {
                 }
             }
         };
-        let only = match args.fields(catalogue)?[..] {
+        let only = match take_fields(&mut args, catalogue)?[..] {
             [header] => target(header, catalogue),
             _ => None,
         };

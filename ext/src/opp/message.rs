@@ -9,7 +9,7 @@ use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ParseError};
 use super::{Comparison, Condition, N_EXTRACTORS, Operand, OperandKind};
 use crate::common::args::{Args, write_masked};
 use crate::common::beba::N_CONDITIONS;
-use crate::openstate::args::write_fields;
+use crate::openstate::args::{take_fields, take_key, write_fields};
 use crate::openstate::wire::check_key;
 use crate::openstate::{check_length, error, table_id};
 
@@ -224,7 +224,7 @@ impl RegisterMod {
         let this = match command {
             "set_header_extractor" => Self::HeaderExtractor {
                 id: args.number("id")?,
-                field: match args.fields(catalogue)?[..] {
+                field: match take_fields(args, catalogue)?[..] {
                     [field] => field,
                     _ => return Err("it needs fields=NAME, of one field".into()),
                 },
@@ -244,7 +244,7 @@ impl RegisterMod {
                     id: args.number("id")?,
                     value,
                     mask,
-                    key: args.key(catalogue)?,
+                    key: take_key(args, catalogue)?,
                 }
             }
             _ => return Ok(None),

@@ -10,6 +10,7 @@ use bofuss_oflib::{Catalogue, DecodeError, ParseError};
 use super::RegisterMod;
 use crate::common::args::Args;
 use crate::openstate::StateMod;
+use crate::openstate::args::take_table;
 use crate::openstate::state_mod::{COMMANDS, unknown};
 
 /// A change of state tables.
@@ -88,7 +89,7 @@ impl TypedBody for OppMod {
             return StateMod::parse(text, catalogue).map(Self::State);
         }
         let mut args = Args::new(rest);
-        let table = args.table()?;
+        let table = take_table(&mut args)?;
         let Some(change) = RegisterMod::parse(command, &mut args, catalogue)? else {
             let all: Vec<_> = COMMANDS.into_iter().chain(RegisterMod::COMMANDS).collect();
             return Err(unknown(command, &all).into());

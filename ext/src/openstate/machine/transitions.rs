@@ -2,10 +2,10 @@
 
 use bofuss_datapath::Time;
 
-use super::SetState;
-use super::extractor::{Extractor, FieldSource};
-use super::machine::{Changed, Machine};
-use super::table::{SoughtFlow, after_increment};
+use super::{Changed, Machine};
+use crate::openstate::SetState;
+use crate::openstate::extractor::{Extractor, FieldSource};
+use crate::openstate::table::{SoughtFlow, after_increment};
 
 impl Machine {
     /// Carries out a SET_STATE for a packet. Returns `None`, and does nothing, if the table is not
@@ -46,7 +46,7 @@ impl Machine {
     }
 
     /// The flow that an action of a packet changes in an enabled table, as
-    /// [`Stateful::updated_flow`](super::stateful::Stateful::updated_flow) finds it.
+    /// [`Stateful::updated_flow`](super::Stateful::updated_flow) finds it.
     fn updated_flow(
         &self,
         number: u8,
