@@ -25,6 +25,7 @@ mod poller;
 mod port_set;
 mod quick_closes;
 mod reconfigure;
+mod running_config;
 mod saving;
 mod scrape;
 mod state_counts;
@@ -36,7 +37,6 @@ mod trial_switch;
 
 use std::os::unix::net::UnixStream;
 
-use bofuss_agent::FailMode;
 use bofuss_channel::Event;
 use bofuss_datapath::Time;
 use bofuss_embed::record::RecordedInput;
@@ -62,6 +62,7 @@ use io::DataPlaneIo;
 use live_switch::LiveSwitch;
 use missing_ports::MissingPorts;
 use poller::Poller;
+use running_config::RunningConfig;
 use saving::StateSaver;
 
 pub use clock::BundleClock;
@@ -111,15 +112,13 @@ pub struct DataPlane {
     /// What the drivers of its ports have lost.
     losses: DriverLosses,
     /// The configuration: changed by the commands of operators.
-    config: Config,
+    config: RunningConfig,
     /// The queues from other threads.
     inbox: Inbox,
     /// The descriptors that wake the thread.
     poller: Poller,
     /// Reports changes of links in the ports' network namespace.
     monitor: LinkMonitor,
-    /// The fail mode that a reload brought, if it waits for the first controller.
-    later_fail_mode: Option<FailMode>,
     /// Ports that entries name and that do not exist.
     missing_ports: MissingPorts,
     /// The connection to the process that takes over when this one ends.
@@ -154,7 +153,9 @@ impl DataPlane {
     pub fn new(mut parts: DataPlaneParts) -> Result<Self> {
         let ports = std::mem::take(&mut parts.ports);
         let mut this = Self::without_ports(parts).map_err(context("data plane"))?;
-        ports.into_iter().try_for_each(|port| this.add_port(port))?;
+        let Self { config, live, .. } = &mut this;
+        let mut ports = ports.into_iter();
+        ports.try_for_each(|port| config.add_port(live, port))?;
         Ok(this)
     }
 
@@ -167,7 +168,7 @@ impl DataPlane {
     /// Saves the state from now on, and at the end. Errors: the system's.
     pub fn begin_saving(&mut self, folder: StateFolder) -> Result<()> {
         self.saver.begin_folder(StateWriter::start(folder)?);
-        let interval = self.config.state.interval;
+        let interval = self.config.current.state.interval;
         self.saver.set_interval(self.live.now(), interval);
         Ok(())
     }
@@ -182,7 +183,7 @@ impl DataPlane {
     ///
     /// Errors: it is to be on, and cannot be.
     pub fn load_accelerator(&mut self) -> Result<()> {
-        self.live.accelerator().load(self.config.accelerate)
+        self.live.accelerator().load(self.config.current.accelerate)
     }
 
     /// Begins to accelerate, if that was loaded. Needs the same rights.
@@ -194,20 +195,22 @@ impl DataPlane {
     /// their switches. Errors: the system's.
     pub fn begin_followers(&mut self, remake: Remake) -> Result<()> {
         let waker = self.poller.set().waker();
-        let begun = self.live.workers().begin(&self.config, remake, &waker);
+        let config = &self.config.current;
+        let begun = self.live.workers().begin(config, remake, &waker);
         begun.map_err(context("starting workers"))
     }
 
     /// Starts the configured captures and mirrors. Errors: what is wrong with one.
     pub fn begin_copiers(&mut self) -> Result<()> {
-        let copiers = copiers::configured(&self.live, &self.config, &[])?;
+        let copiers = copiers::configured(&self.live, &self.config.current, &[])?;
         self.live.io_mut().ports.copiers = copiers;
         Ok(())
     }
 
     /// Starts the configured exports. Errors: another worker has ended.
     pub fn begin_exports(&mut self) -> Result<()> {
-        self.exports.set(&mut self.live, &self.config.exports);
+        let wanted = &self.config.current.exports;
+        self.exports.set(&mut self.live, wanted);
         let goes_on = self.live.workers().resume();
         goes_on.map_err(context("starting exports"))
     }
@@ -235,11 +238,10 @@ impl DataPlane {
             saver,
             exports: Exports::new(bell),
             losses: DriverLosses::default(),
-            config: parts.config,
+            config: RunningConfig::new(parts.config),
             inbox: Inbox::new(parts.inputs, parts.events),
             poller,
             monitor: parts.monitor,
-            later_fail_mode: None,
             missing_ports: MissingPorts::default(),
             successor: None,
         })
@@ -292,7 +294,7 @@ impl DataPlane {
     /// all frames.
     fn complete_turn(&mut self, now: Time, next_tick: Option<Time>) {
         self.live.work(now, next_tick);
-        let queues = &self.config.queues;
+        let queues = &self.config.current.queues;
         self.saver.save(now, queues, &mut self.live);
         self.live.io_mut().ports.flush();
         self.live.accelerator().follow_copiers();
@@ -306,7 +308,7 @@ impl DataPlane {
             return;
         }
         let now = self.live.now();
-        let clock = self.config.bundle_clock;
+        let clock = self.config.current.bundle_clock;
         let changed = clock::changed_clock(self.live.switch(), has_inputs, now, || clock.nanos());
         if let Some(nanos_at_0) = changed {
             self.live.give(
@@ -354,17 +356,5 @@ impl DataPlane {
             || self.inbox.has_taken()
             || self.saver.is_saving()
             || command.is_some_and(|command| !command.waits(holds_changes, &self.live))
-    }
-
-    /// Adds a port and its configured queues. Errors: a sentence for the user.
-    fn add_port(&mut self, port: OpenPort) -> Result<()> {
-        let number = port.number;
-        self.live.add_port(port)?;
-        let now = self.live.now();
-        let mut queues = self.config.queues.iter();
-        queues.try_for_each(|queue| match queue.port {
-            port if port == number => self.live.make_queue(now, queue),
-            _ => Ok(()),
-        })
     }
 }

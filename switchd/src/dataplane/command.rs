@@ -118,7 +118,7 @@ impl DataPlane {
     pub(super) fn command(&mut self, command: OperatorCommand) {
         let answer = match command.operation {
             Operation::Ports(options) => {
-                let ports = &self.config.ports;
+                let ports = &self.config.current.ports;
                 lists::print(
                     &options,
                     &mut self.live,
@@ -148,7 +148,8 @@ impl DataPlane {
                 Ok(String::new())
             }
             Operation::ChangePaths(command, argument) => {
-                paths::change(&mut self.live, &self.config.ports, &command, &argument)
+                let ports = &self.config.current.ports;
+                paths::change(&mut self.live, ports, &command, &argument)
             }
             Operation::Accelerator(options) => {
                 // So that all packets are counted.
@@ -179,7 +180,8 @@ impl DataPlane {
             }
             Operation::Reconfigure(config, ready, go) => self.reconfigure(*config, ready, go),
             Operation::SetControllers(controllers, fail_mode, is_configured) => {
-                self.set_controllers(controllers, fail_mode, is_configured);
+                let Self { live, config, .. } = self;
+                config.set_controllers(live, controllers, fail_mode, is_configured);
                 Ok(String::new())
             }
         };
@@ -190,8 +192,8 @@ impl DataPlane {
 
     /// Starts a capture or mirror: `PORT FILE-OR-PORT [FLOW]`.
     fn copy_frames(&mut self, words: &str, target: NewTarget) -> Answer {
-        let ports = &self.config.ports;
-        let copier = copiers::new(&self.live, &self.config.name, ports, words, target)?;
+        let Config { name, ports, .. } = &self.config.current;
+        let copier = copiers::new(&self.live, name, ports, words, target)?;
         self.live.io_mut().ports.copiers.push(copier);
         Ok(String::new())
     }

@@ -8,7 +8,7 @@ use bofuss_oflib::{EncodeError, Message, Version};
 use tracing::{debug, info, warn};
 
 use super::connection_set::{conn_id, is_local_tool};
-use super::{DataPlane, missing_ports, reconfigure, status};
+use super::{DataPlane, missing_ports, status};
 use crate::refusal;
 
 impl DataPlane {
@@ -87,7 +87,7 @@ impl DataPlane {
     /// first bytes.
     fn handle_message(&mut self, now: Time, conn: ConnId, xid: u32, head: &[u8], message: Message) {
         self.live.workers().stop();
-        let controllers = &self.config.controllers;
+        let controllers = &self.config.current.controllers;
         if !status::is_answered(&mut self.live, controllers, (conn, xid), &message) {
             self.note_missing_ports(&message);
             self.live.message(now, conn, xid, head, message);
@@ -99,14 +99,15 @@ impl DataPlane {
         let ports = self.live.switch().datapath().ports();
         let exists = |port| ports.contains_key(&port);
         for port in self.missing_ports.new_in(message, exists) {
-            warn!("{}", missing_ports::sentence(port, &self.config.ports));
+            let known = &self.config.current.ports;
+            warn!("{}", missing_ports::sentence(port, known));
         }
     }
 
     /// Adds a connection to the switch. Returns false if it is not wanted any more: its controller
     /// was removed while we connected, or its main connection is gone.
     fn connect(&mut self, now: Time, conn: ConnId, version: Version, origin: &Origin) -> bool {
-        if !reconfigure::is_wanted(&self.config, origin) {
+        if !self.config.wants(origin) {
             return false;
         }
         match origin {
@@ -124,7 +125,7 @@ impl DataPlane {
                     |switch, _| switch.set_peer(conn, &uri),
                 );
                 if is_controller {
-                    self.follow_first_controller();
+                    self.config.follow_first_controller(&mut self.live);
                 }
                 true
             }

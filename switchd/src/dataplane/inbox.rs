@@ -147,7 +147,7 @@ impl DataPlane {
                     add_slice(CollectedSwitch {
                         live: &mut self.live,
                         exports: &self.exports,
-                        controllers: &self.config.controllers,
+                        controllers: &self.config.current.controllers,
                     });
                 }
                 Some(Input::Successor(input)) => {

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use super::DataPlane;
+use super::live_switch::LiveSwitch;
 use super::saving::warn_of;
 use crate::error::Result;
 use crate::successor::{self, Left, Predecessor};
@@ -99,7 +100,10 @@ impl DataPlane {
     pub(super) fn end(&mut self) {
         match self.successor.take() {
             Some(successor) => self.leave(successor),
-            None => self.saver.save_at_end(&self.config.queues, &mut self.live),
+            None => {
+                let queues = &self.config.current.queues;
+                self.saver.save_at_end(queues, &mut self.live);
+            }
         }
         self.exports.end(&mut self.live);
     }
@@ -110,7 +114,7 @@ impl DataPlane {
         let waiting = self.live.io_mut().ports.leave();
         // What arrives now waits there.
         let told = successor.write_all(successor::STOPPED);
-        self.send_last_frames(waiting);
+        send_last_frames(&mut self.live, waiting);
         // The successor may begin files of the same names.
         self.live.io_mut().ports.copiers.clear();
         let left = Instant::now();
@@ -120,9 +124,8 @@ impl DataPlane {
             successor::send_last_state(&mut successor, states)?;
             successor::await_done(&mut successor)?;
             self.live.accelerator().end();
-            let state = self
-                .saver
-                .collect_at_once(&self.config.queues, &mut self.live);
+            let queues = &self.config.current.queues;
+            let state = self.saver.collect_at_once(queues, &mut self.live);
             successor::send_last_state(&mut successor, state)
         });
         match told {
@@ -133,29 +136,29 @@ impl DataPlane {
             Err(error) => warn!("the process that takes over does not listen: {error}"),
         }
     }
+}
 
-    /// Processes and sends the frames that have arrived, also those that wait in queues, whose
-    /// rates do not count for once.
-    fn send_last_frames(&mut self, waiting: Vec<PortNo>) {
-        let mut frames: Vec<Frame> = Vec::new();
-        for number in waiting {
-            for _ in 0..LAST_BATCHES {
-                let now = self.live.now();
-                frames.clear();
-                self.live.serve_port(now, number, &mut frames);
-                let has_backlog = self.live.switch().datapath().lane().backlog.has(number);
-                if !has_backlog && self.live.io().ports.is_drained(number) {
-                    break;
-                }
-                self.live.work(now, None);
+/// Processes and sends the frames that have arrived, also those that wait in queues, whose
+/// rates do not count for once.
+fn send_last_frames(live: &mut LiveSwitch, waiting: Vec<PortNo>) {
+    let mut frames: Vec<Frame> = Vec::new();
+    for number in waiting {
+        for _ in 0..LAST_BATCHES {
+            let now = live.now();
+            frames.clear();
+            live.serve_port(now, number, &mut frames);
+            let has_backlog = live.switch().datapath().lane().backlog.has(number);
+            if !has_backlog && live.io().ports.is_drained(number) {
+                break;
             }
+            live.work(now, None);
         }
-        let now = self.live.now();
-        let (switch, io) = self.live.unrecorded();
-        switch.ports(now, io, |ports| ports.send_waiting());
-        let begin = Instant::now();
-        while !self.live.io_mut().ports.send_all() && begin.elapsed() < LAST_FRAMES {
-            std::thread::yield_now();
-        }
+    }
+    let now = live.now();
+    let (switch, io) = live.unrecorded();
+    switch.ports(now, io, |ports| ports.send_waiting());
+    let begin = Instant::now();
+    while !live.io_mut().ports.send_all() && begin.elapsed() < LAST_FRAMES {
+        std::thread::yield_now();
     }
 }

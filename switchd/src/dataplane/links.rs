@@ -38,6 +38,7 @@ impl DataPlane {
         }
         let Some(spec) = self
             .config
+            .current
             .ports
             .iter()
             .find(|spec| spec.kind.interface() == Some(&link.name))
@@ -50,7 +51,7 @@ impl DataPlane {
         match self.live.io().open(spec) {
             Ok(port) => {
                 info!("port {}: {} is back", spec.number, link.name);
-                if let Err(error) = self.add_port(port) {
+                if let Err(error) = self.config.add_port(&mut self.live, port) {
                     warn!("{error}");
                 }
             }

@@ -62,38 +62,36 @@ pub(super) fn change(
         }
         _ => PathMod::Flush,
     };
-    live.tell_extension(arppath::change(change))
+    tell_extension(live, arppath::change(change))
         .map_err(|error| format!("{}: {error}", option.trim_end()))?;
     Ok(String::new())
 }
 
-impl LiveSwitch {
-    /// Gives an extension a message of an operator, on a connection of its own, so that it is
-    /// recorded and given to other workers as a controller's is.
-    ///
-    /// Errors: why it is refused.
-    fn tell_extension(&mut self, value: ExtValue) -> Result<()> {
-        let now = self.now();
-        let version = Version::V1_5;
-        self.give(
-            now,
-            |_| Some(RecordedInput::Connect(OPERATOR, version, false)),
-            |switch, _| switch.connected(now, OPERATOR, version, false),
-        );
-        let message = Message::Experimenter(value);
-        self.message(now, OPERATOR, 0, &[], message);
-        self.give(
-            now,
-            |_| Some(RecordedInput::Disconnect(OPERATOR)),
-            |switch, _| switch.disconnected(now, OPERATOR),
-        );
-        let replies = std::mem::take(&mut self.io_mut().for_operator);
-        for reply in replies {
-            if let Message::Error(error) = reply {
-                let catalogue = self.switch().datapath().catalogue();
-                return Err(catalogue.error_text(error.error).into());
-            }
+/// Gives an extension a message of an operator, on a connection of its own, so that it is
+/// recorded and given to other workers as a controller's is.
+///
+/// Errors: why it is refused.
+fn tell_extension(live: &mut LiveSwitch, value: ExtValue) -> Result<()> {
+    let now = live.now();
+    let version = Version::V1_5;
+    live.give(
+        now,
+        |_| Some(RecordedInput::Connect(OPERATOR, version, false)),
+        |switch, _| switch.connected(now, OPERATOR, version, false),
+    );
+    let message = Message::Experimenter(value);
+    live.message(now, OPERATOR, 0, &[], message);
+    live.give(
+        now,
+        |_| Some(RecordedInput::Disconnect(OPERATOR)),
+        |switch, _| switch.disconnected(now, OPERATOR),
+    );
+    let replies = std::mem::take(&mut live.io_mut().for_operator);
+    for reply in replies {
+        if let Message::Error(error) = reply {
+            let catalogue = live.switch().datapath().catalogue();
+            return Err(catalogue.error_text(error.error).into());
         }
-        Ok(())
     }
+    Ok(())
 }

@@ -140,7 +140,7 @@ impl Lab {
         for number in 1..=random_inputs::PORTS {
             let (near, far) = Memory::pair();
             let port = OpenPort::in_memory(PortNo(number), near);
-            plane.add_port(port).unwrap();
+            plane.config.add_port(&mut plane.live, port).unwrap();
             wires.push(far);
         }
         plane.live.clock_mut().stop_at(None);

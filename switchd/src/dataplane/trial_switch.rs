@@ -9,7 +9,8 @@ use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::types::QueueId;
 
 use super::live_switch::{LiveSwitch, make_queue};
-use crate::config::{Config, ConfiguredQueue, PortSpec};
+use super::running_config::is_named;
+use crate::config::{Config, PortSpec};
 use crate::error::Result;
 use crate::port::OpenPort;
 use crate::record;
@@ -142,11 +143,4 @@ impl TrialSwitch<'_> {
         };
         format!("--{key}: an entry of table {table} would not fit: {error}; nothing was changed")
     }
-}
-
-/// Returns true if a queue is configured.
-pub(super) fn is_named(queues: &[ConfiguredQueue], port: PortNo, id: QueueId) -> bool {
-    queues
-        .iter()
-        .any(|queue| (queue.port, queue.id) == (port, id))
 }

@@ -51,7 +51,7 @@ fn a_reload_waits_for_a_commit_that_is_prepared() {
     schedule(&mut lab, now);
     lab.until(|lab| lab.plane.live.switch().waits_until() == Some(DUE));
     lab.plane.live.clock_mut().go_on_from(now);
-    let config = lab.plane.config.clone();
+    let config = lab.plane.config.current.clone();
     let (ready, _is_ready) = oneshot::channel();
     let (go, may_go) = oneshot::channel();
     go.send(()).unwrap();
