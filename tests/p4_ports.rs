@@ -11,6 +11,10 @@ use std::time::Duration;
 use bofuss_tests::folder::Folder;
 use bofuss_tests::{Lab, Process, get, have, ok, printed, program, run, until};
 
+mod collector;
+
+use collector::{Collector, numbers};
+
 /// Routes to hosts 1 and 2, and what is flooded goes to ports 1 to 3.
 const ENTRIES: &str = r#"{"table_entries": [
     {"table": "MyIngress.routes", "match": {"hdr.ipv4.dst": ["10.0.0.1", 32]},
@@ -147,6 +151,40 @@ fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
     assert_eq!(lab.switch.terminate(), Some(0));
     assert!(fs::read_to_string(&record).unwrap().contains(",gso=tcp4:"));
     is_done_again(&record, "1 run, ");
+}
+
+#[test]
+fn collectors_are_told_all_that_ports_receive() {
+    let tools = ["ip", "tshark", "dumpcap", "sfcapd", "nfcapd", "nfdump"];
+    if !have(&tools) {
+        return;
+    }
+    let files = Files::new("p4-exports");
+    let [mut sampled, mut flows] = ["sfcapd", "nfcapd"].map(Collector::start);
+    let sflow = format!("127.0.0.1:{} rate=1 poll=1 sub-agent=7", sampled.port);
+    let ipfix = format!("127.0.0.1:{}", flows.port);
+    let more = ["--sflow", &sflow, "--ipfix", &ipfix, "--lock-down"];
+    let mut lab = files.lab(2, &more);
+    lab.all_ping();
+    lab.tcp(1, 2, 1);
+    // So that the last report of counters has all.
+    sleep(Duration::from_secs(2));
+    let name = lab.name.clone();
+    let ports: serde_json::Value = serde_json::from_str(&says(&name, "ports --json")).unwrap();
+    let ports = ports["ports"].as_array().unwrap().iter();
+    let packets: u64 = ports.map(|port| port["rx_packets"].as_u64().unwrap()).sum();
+    assert!(packets > 700, "a megabyte in segments: {packets}");
+    until("all are sent", || {
+        says(&name, "exports").contains(&format!(" samples={packets} dropped_samples=0 "))
+    });
+    assert!(says(&name, "exports --json").contains(r#""trouble":null"#));
+    // At the end of the switch, all flows are told.
+    assert_eq!(lab.switch.terminate(), Some(0));
+    assert_eq!(sampled.end()["Packets"], packets);
+    assert_eq!(flows.end()["Packets"], packets);
+    let reports = sampled.tshark("sflow_245.ifindex", &["sflow_245.ifinpkt"]);
+    let last: u64 = numbers(reports.last().unwrap()).iter().sum();
+    assert_eq!(last, packets, "of both ports");
 }
 
 /// A datagram of one byte from host 1 to host 2, to this port of UDP, with the checksum of IPv4.

@@ -110,14 +110,15 @@ fn measure(kind: &str, entries: u32) {
 /// as there are entries, each known only after the one before.
 fn yardstick(entries: u32) {
     let count = entries as usize;
-    let mut lines: Vec<[u64; 8]> = vec![[0; 8]; count];
-    let mut at = 0;
-    for step in 1..=count {
-        // A step that has no divisor in common with the count meets all lines.
-        let next = (at + 61_803) % count;
-        lines[at][0] = if step == count { 0 } else { next as u64 };
-        at = next;
+    // One circle through all lines in random order (Sattolo's): hardware foresees equal steps.
+    let mut next: Vec<usize> = (0..count).collect();
+    let mut random = 1_u64;
+    for last in (1..count).rev() {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        next.swap(last, (random >> 33) as usize % last);
     }
+    let lines: Vec<[u64; 8]> = next.iter().map(|next| [*next as u64; 8]).collect();
+    let mut at = 0;
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
         let start = Instant::now();

@@ -36,6 +36,7 @@ mod meter;
 mod number;
 mod profile;
 mod program;
+mod queues;
 mod replication;
 mod run;
 mod show;

@@ -8,6 +8,7 @@ use crate::int::Int;
 use crate::key::Key;
 use crate::profile::ProfileState;
 use crate::program::Program;
+use crate::queues::Queues;
 use crate::replication::Replication;
 use crate::run::phv::Phv;
 use crate::table::TableState;
@@ -19,6 +20,7 @@ pub struct State {
     pub profiles: Vec<ProfileState>,
     pub externs: Externs,
     pub replication: Replication,
+    pub queues: Queues,
     pub scratch: Scratch,
     random: u64,
 }
@@ -43,6 +45,7 @@ impl State {
             profiles: program.profiles.iter().map(ProfileState::new).collect(),
             externs: Externs::new(Arc::clone(program)),
             replication: Replication::new(program),
+            queues: Queues::default(),
             scratch: Scratch::default(),
             random: seed,
         }

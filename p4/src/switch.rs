@@ -15,6 +15,7 @@ use crate::externs::Externs;
 use crate::meter::MeterConfig;
 use crate::profile::Bound;
 use crate::program::{Match, Program, Table};
+use crate::queues::Queues;
 use crate::replication::Replication;
 use crate::run::sink::Sink;
 use crate::run::walk::Walk;
@@ -70,10 +71,44 @@ impl Switch {
         Walk::run(&self.program, &mut self.state, sink, (port, frame), now);
     }
 
-    /// Says what becomes of a frame that arrives at `port`, and changes nothing: the state is
-    /// copied first, which takes time where there is much of it.
+    /// Lets packets for a port wait between ingress and egress, as it has no room for frames: by
+    /// `standard_metadata.priority`, at most 1,024 of each, and further ones are dropped. Returns
+    /// false if they wait already.
+    pub fn hold(&mut self, port: u32) -> bool {
+        self.state.queues.hold(port)
+    }
+
+    /// Whether packets for a port wait.
+    pub fn holds(&self, port: u32) -> bool {
+        self.state.queues.holds(port)
+    }
+
+    /// How many packets wait, for all ports.
+    pub fn waiting(&self) -> usize {
+        self.state.queues.len()
+    }
+
+    /// Lets at most `most` of the packets that wait for a port leave: those of the highest priority
+    /// first, and of one priority in their order. When none is left, further ones do not wait.
+    pub fn leave<S: Sink>(&mut self, port: u32, most: usize, now: u64, sink: &mut S) {
+        for _ in 0..most {
+            if !Walk::leave(&self.program, &mut self.state, sink, port, now) {
+                break;
+            }
+        }
+        self.state.queues.release(port);
+    }
+
+    /// Ends what waits for a port, which is gone. Returns how many packets these are.
+    pub fn discard(&mut self, port: u32) -> usize {
+        self.state.queues.discard(port)
+    }
+
+    /// Says what becomes of a frame that arrives at `port` when all ports have room, and changes
+    /// nothing: the state is copied first, which takes time where there is much of it.
     pub fn explain<S: Sink>(&self, port: u32, frame: &[u8], now: u64, sink: &mut S) {
         let mut state = self.state.clone();
+        state.queues = Queues::default();
         Walk::run(&self.program, &mut state, sink, (port, frame), now);
     }
 

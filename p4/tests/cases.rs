@@ -41,7 +41,7 @@ fn play_all(folder: &Path, at_least: usize) {
 
 #[test]
 fn every_construct_does_what_its_case_says() {
-    play_all(&folder(), 15);
+    play_all(&folder(), 19);
 }
 
 #[test]

@@ -55,13 +55,11 @@ use crate::record::{RecordWriter, SwitchRecorder};
 use crate::state_dir::{StateFolder, StateWriter};
 
 use driver_losses::DriverLosses;
-use exports::Exports;
 use follower::Remake;
 use inbox::Inbox;
 use io::DataPlaneIo;
 use live_switch::LiveSwitch;
 use missing_ports::MissingPorts;
-use poller::Poller;
 use running_config::RunningConfig;
 use saving::StateSaver;
 
@@ -70,9 +68,10 @@ pub use collection::{CollectSlice, CollectedSwitch, Collection};
 pub use command::{Answer, Operation, OperatorCommand};
 pub use copiers::{Copied, NewTarget, end as end_copier};
 pub use events::log_tls_files;
+pub use exports::Exports;
 pub use leaving::SuccessorInput;
 pub use page::Page;
-pub use poller::{Ready, WakeSet};
+pub use poller::{Poller, Ready};
 pub use port_set::PortSet;
 pub use scrape::Scrape;
 

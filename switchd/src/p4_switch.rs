@@ -1,6 +1,7 @@
 //! `bofuss run --p4`: a switch whose pipeline is a P4 program, from its start to its end.
 
 mod commands;
+mod exports;
 mod outlet;
 mod plane;
 mod queue;
@@ -168,8 +169,9 @@ fn build(
         warn!("settings that killed switches have left: {error}");
     }
     rights::give_up(lock)?;
-    // The threads that write captures and the record have the rights that are left.
+    // The threads of captures, exports and the record have the rights that are left.
     plane.begin_copiers()?;
+    plane.begin_exports();
     if let (Some(recorder), Some(writer)) = (&mut plane.outlet.recorder, writer) {
         recorder.start(writer).map_err(context("record thread"))?;
     }

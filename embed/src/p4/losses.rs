@@ -11,10 +11,12 @@ pub enum Loss {
     NoBuffer,
     /// A super-frame that cannot be cut.
     Offload,
+    /// It waited for its port when another program began to run.
+    OldProgram,
 }
 
 impl Loss {
-    const NAMES: [&str; 3] = ["no_port", "no_buffer", "offload"];
+    const NAMES: [&str; 4] = ["no_port", "no_buffer", "offload", "old_program"];
 }
 
 /// The packets that ended within a switch, by reason, and its reports.
@@ -31,7 +33,12 @@ pub struct P4Counts {
 impl P4Counts {
     /// Counts a frame that is lost outside the program.
     pub fn lose(&mut self, why: Loss) {
-        self.lost[why as usize] += 1;
+        self.lose_all(1, why);
+    }
+
+    /// Counts frames that are lost outside the program.
+    pub fn lose_all(&mut self, count: usize, why: Loss) {
+        self.lost[why as usize] += count as u64;
     }
 
     /// Counts a packet that the program drops.

@@ -116,6 +116,8 @@ impl P4Switch {
     /// Sets another program. Entries, counters and registers of the old one are gone; the ports and
     /// what they have counted stay.
     pub fn set_program(&mut self, program: impl Into<Arc<Program>>, seed: u64) {
+        let waiting = self.switch.waiting();
+        self.outlet.counts.lose_all(waiting, Loss::OldProgram);
         self.switch = Switch::new(program, seed);
     }
 
@@ -157,7 +159,27 @@ impl P4Switch {
     /// Removes a port. Errors: [`P4Error::NoPort`].
     pub fn remove_port(&mut self, port: u32) -> Result<(), P4Error> {
         let removed = self.outlet.ports.remove(&port);
+        let waited = self.switch.discard(port);
+        self.outlet.counts.lose_all(waited, Loss::NoPort);
         removed.map(drop).ok_or(P4Error::NoPort(port))
+    }
+
+    /// Lets packets for a port wait before egress, because it has no room, by their priority. Until
+    /// [`Self::leave`] is called, none leaves. Errors: [`P4Error::NoPort`].
+    pub fn hold(&mut self, port: u32) -> Result<(), P4Error> {
+        let known = self.outlet.ports.get(&port);
+        known.ok_or(P4Error::NoPort(port))?;
+        self.switch.hold(port);
+        Ok(())
+    }
+
+    /// Lets at most `most` of the packets leave that wait for a port, those of the highest priority
+    /// first. When none is left, the port has room again. Errors: [`P4Error::NoPort`].
+    pub fn leave(&mut self, now: Time, port: u32, most: usize) -> Result<(), P4Error> {
+        let known = self.outlet.ports.get(&port);
+        known.ok_or(P4Error::NoPort(port))?;
+        self.switch.leave(port, most, micros(now), &mut self.outlet);
+        Ok(())
     }
 
     /// The ports by number, with what they have counted.

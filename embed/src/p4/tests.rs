@@ -9,6 +9,7 @@ const ROUTER: &[u8] = include_bytes!("../../../examples/p4/router/router.json");
 const ROUTES: &[u8] = include_bytes!("../../../examples/p4/router/entries.json");
 const FIREWALL: &[u8] = include_bytes!("../../../examples/p4/firewall/firewall.json");
 const SIDES: &[u8] = include_bytes!("../../../examples/p4/firewall/entries.json");
+const QUEUES: &[u8] = include_bytes!("../../../testdata/p4/queues/queues.json");
 
 fn switch(program: &[u8], entries: &[u8], ports: impl IntoIterator<Item = u32>) -> P4Switch {
     let mut switch = P4Switch::new(Program::load(program).expect("it is right"), 1);
@@ -131,4 +132,36 @@ fn an_explanation_names_the_tables_and_changes_nothing() {
     assert!(text.contains("leave at port 2"), "{text}");
     assert_eq!(switch.ports()[&1], P4Port::default());
     assert_eq!(switch.explain(Time(0), 2, &frame), Err(P4Error::NoPort(2)));
+}
+
+#[test]
+fn each_priority_of_a_port_without_room_is_full_for_itself() {
+    let mut switch = switch(QUEUES, b"{}", [1, 2]);
+    let lost = |switch: &P4Switch, reason: &str| {
+        let mut drops = switch.counts().drops();
+        drops.find(|(name, _)| *name == reason).map(|found| found.1)
+    };
+    switch.hold(1).expect("there is port 1");
+    assert_eq!(switch.hold(3), Err(P4Error::NoPort(3)));
+    assert_eq!(switch.leave(Time(0), 3, 1), Err(P4Error::NoPort(3)));
+    for priority in [0, 7] {
+        let mut frame = [0; 14];
+        frame[0] = priority;
+        for _ in 0..1025 {
+            switch.receive(Time(0), 2, &frame).expect("it is a port");
+        }
+    }
+    assert_eq!(lost(&switch, "queue_full"), Some(2));
+    let explained = switch.explain(Time(0), 2, &[0; 14]);
+    let explained = explained.expect("there is port 2");
+    assert!(explained.contains("14 bytes leave at port 1"));
+    switch.leave(Time(1_000), 1, 1024).expect("it is there");
+    assert_eq!(sent(&mut switch), vec![1; 1024]);
+    let mut copy = switch.clone();
+    let program = Program::load(QUEUES).expect("it is right");
+    copy.set_program(program, 1);
+    assert_eq!(lost(&copy, "old_program"), Some(1024));
+    switch.remove_port(1).expect("it is there");
+    assert_eq!(lost(&switch, "no_port"), Some(1024));
+    assert_eq!(switch.switch().waiting(), 0);
 }

@@ -75,6 +75,10 @@ pub enum P4Input {
     Write(Vec<u8>),
     /// `packet-out PORT BYTES`: a controller has the program process a packet.
     PacketOut(u32, Vec<u8>),
+    /// `hold PORT`: a port has no room, and packets for it wait.
+    Hold(u32),
+    /// `leave PORT COUNT`: a port has room for so many of those.
+    Leave(u32, usize),
 }
 
 impl P4Input {
@@ -94,6 +98,8 @@ impl P4Input {
             Self::Entries(json) => write!(f, "entries {}", HexDigits(json)),
             Self::Write(request) => write!(f, "write {}", HexDigits(request)),
             Self::PacketOut(port, frame) => write!(f, "packet-out {port} {}", HexDigits(frame)),
+            Self::Hold(port) => write!(f, "hold {port}"),
+            Self::Leave(port, count) => write!(f, "leave {port} {count}"),
         }
     }
 
@@ -113,6 +119,11 @@ impl P4Input {
                 let port = words.number("port's number")?;
                 Self::PacketOut(port, bytes(words.next("packet")?)?)
             }
+            "hold" => Self::Hold(words.number("port's number")?),
+            "leave" => {
+                let port = words.number("port's number")?;
+                Self::Leave(port, words.number("count")?)
+            }
             _ => return Ok(None),
         }))
     }
@@ -122,6 +133,7 @@ impl P4Input {
         match self {
             Self::Program { p4info, json, .. } => p4info.len() + json.len(),
             Self::Entries(held) | Self::Write(held) | Self::PacketOut(_, held) => held.len(),
+            Self::Hold(_) | Self::Leave(..) => 0,
         }
     }
 }

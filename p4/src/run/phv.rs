@@ -41,6 +41,15 @@ impl Phv {
         refill(&mut self.unions_filled, program.union_stacks.len(), 0);
     }
 
+    /// The memory of its values, in bytes.
+    pub fn held_bytes(&self) -> usize {
+        let filled = self.filled.len() + self.unions_filled.len();
+        self.bytes.len()
+            + self.valid.len()
+            + self.lengths.len() * size_of::<u32>()
+            + filled * size_of::<usize>()
+    }
+
     /// Sets all metadata to 0.
     pub fn reset_metadata(&mut self, program: &Program) {
         for header in program.headers.iter().filter(|header| header.metadata) {

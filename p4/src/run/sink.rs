@@ -12,7 +12,7 @@ pub struct Sent {
     pub port: u32,
     /// Its bytes.
     pub frame: Vec<u8>,
-    /// `standard_metadata.priority`: higher ones go first where the caller has queues.
+    /// `standard_metadata.priority` after egress; after ingress, it chose the queue of the port.
     pub priority: u8,
 }
 
@@ -46,11 +46,13 @@ pub enum DropReason {
     TooLong,
     /// The switch has no program yet.
     NoProgram,
+    /// Too many packets wait for its port.
+    QueueFull,
 }
 
 impl DropReason {
     /// All reasons.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Ingress,
         Self::Egress,
         Self::EmptyGroup,
@@ -60,6 +62,7 @@ impl DropReason {
         Self::TooManySteps,
         Self::TooLong,
         Self::NoProgram,
+        Self::QueueFull,
     ];
 
     /// Its name in traces and metrics.
@@ -74,6 +77,7 @@ impl DropReason {
             Self::TooManySteps => "too_many_steps",
             Self::TooLong => "too_long",
             Self::NoProgram => "no_program",
+            Self::QueueFull => "queue_full",
         }
     }
 }

@@ -7,15 +7,16 @@ mod parse;
 
 use alloc::collections::VecDeque;
 use alloc::format;
-use alloc::rc::Rc;
 use alloc::string::String;
 use core::cell::Cell;
 
 use super::eval::View;
+use super::packet::{Frame, Instance, Packet};
 use super::phv::Phv;
 use super::sink::{Digest, DropReason, Sent, Sink};
 use crate::int::Int;
 use crate::program::Program;
+use crate::queues::Stay;
 use crate::replication::Replica;
 use crate::show::shortened;
 use crate::state::State;
@@ -34,119 +35,7 @@ const MIN_COPIES: usize = 16;
 /// conditions and primitives.
 const MAX_STEPS: usize = 1 << 20;
 
-/// `instance_type`, as the documentation of simple_switch numbers it.
-#[derive(Clone, Copy)]
-enum Instance {
-    Normal = 0,
-    IngressClone = 1,
-    EgressClone = 2,
-    Recirculated = 4,
-    Replication = 5,
-    Resubmitted = 6,
-}
-
-/// The bytes of a frame.
-#[derive(Clone)]
-enum Frame<'a> {
-    /// As the caller has it.
-    Arrived(&'a [u8]),
-    /// Of a packet that begins again.
-    Made(Rc<[u8]>),
-}
-
-impl core::ops::Deref for Frame<'_> {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Arrived(bytes) => bytes,
-            Self::Made(bytes) => bytes,
-        }
-    }
-}
-
-/// A packet.
-struct Packet<'a> {
-    phv: Phv,
-    frame: Frame<'a>,
-    /// Where it arrived, also after the program has written another port to its metadata.
-    port: u32,
-    /// The bytes of the frame that the parser took.
-    parsed: usize,
-    /// The bytes that it would have if it left now.
-    length: usize,
-    truncate: Option<usize>,
-    /// The session of the last clone, and the fields that it keeps.
-    clone: Option<(u32, Option<usize>)>,
-    resubmit: Option<usize>,
-    recirculate: Option<usize>,
-    digest: Option<usize>,
-    exit: bool,
-    dead: Option<DropReason>,
-    passes: u32,
-}
-
-impl<'a> Packet<'a> {
-    fn new(phv: Phv, frame: Frame<'a>, port: u32, passes: u32) -> Self {
-        Self {
-            phv,
-            length: frame.len(),
-            frame,
-            port,
-            parsed: 0,
-            truncate: None,
-            clone: None,
-            resubmit: None,
-            recirculate: None,
-            digest: None,
-            exit: false,
-            dead: None,
-            passes,
-        }
-    }
-
-    /// A copy with the same headers, for which nothing is asked.
-    fn copy(&self) -> Self {
-        Self {
-            parsed: self.parsed,
-            length: self.length,
-            truncate: self.truncate,
-            ..Self::new(self.phv.clone(), self.frame.clone(), self.port, self.passes)
-        }
-    }
-
-    /// What the parser has not taken of the packet.
-    fn ahead(&self) -> &[u8] {
-        &self.frame[self.parsed..]
-    }
-
-    /// Sets all metadata of a copy, whose headers are `phv`, to 0 but the fields that it keeps of
-    /// this packet, and its type.
-    fn keep_fields(
-        &self,
-        program: &Program,
-        phv: &mut Phv,
-        list: Option<usize>,
-        instance: Instance,
-    ) {
-        phv.reset_metadata(program);
-        let elements = list.map_or(&[][..], |list| &program.field_lists[list].elements);
-        for element in elements {
-            if let crate::program::Data::Field(field) = element {
-                phv.set(program, *field, &self.phv.get(program, *field));
-            }
-        }
-        phv.set_some(program, program.standard.instance_type, instance as u64);
-    }
-
-    /// Ends the packet, for a reason.
-    fn kill(&mut self, reason: DropReason) {
-        self.dead = Some(reason);
-        self.exit = true;
-    }
-}
-
-/// What waits.
+/// What is to be done next, at the same time.
 enum Work<'a> {
     Ingress(Packet<'a>),
     Egress(u32, Packet<'a>),
@@ -207,20 +96,52 @@ impl<'a, S: Sink> Walk<'a, S> {
             format!("{} bytes arrive at port {port}", frame.len())
         });
         walk.ingress();
-        while let Some(work) = walk.work.pop_front() {
+        walk.work_off();
+        let Self { state, packet, .. } = walk;
+        state.scratch.phv = packet.phv;
+    }
+
+    /// Lets the packet of the highest priority leave that waits for `port`. Returns false if none
+    /// does.
+    pub fn leave(
+        program: &'a Program,
+        state: &'a mut State,
+        sink: &'a mut S,
+        port: u32,
+        now: u64,
+    ) -> bool {
+        let Some((packet, stay)) = state.queues.pop(port) else {
+            return false;
+        };
+        let mut walk = Self {
+            program,
+            state,
+            sink,
+            now,
+            packet,
+            work: VecDeque::new(),
+            copies: 0,
+            steps: MAX_STEPS,
+        };
+        walk.egress(port, stay);
+        walk.work_off();
+        true
+    }
+
+    /// Processes all that has come of the packet.
+    fn work_off(&mut self) {
+        while let Some(work) = self.work.pop_front() {
             match work {
                 Work::Ingress(packet) => {
-                    walk.packet = packet;
-                    walk.ingress();
+                    self.packet = packet;
+                    self.ingress();
                 }
                 Work::Egress(port, packet) => {
-                    walk.packet = packet;
-                    walk.egress(port);
+                    self.packet = packet;
+                    self.egress(port, Stay::none(self.now));
                 }
             }
         }
-        let Self { state, packet, .. } = walk;
-        state.scratch.phv = packet.phv;
     }
 
     /// A step of the trace, which is written only if it is wanted.
@@ -250,8 +171,22 @@ impl<'a, S: Sink> Walk<'a, S> {
     }
 
     fn enqueue(&mut self, work: Work<'a>) {
-        if self.counts_copy() {
-            self.work.push_back(work);
+        if !self.counts_copy() {
+            return;
+        }
+        match work {
+            Work::Egress(port, packet) if self.state.queues.holds(port) => self.wait(port, packet),
+            work @ (Work::Ingress(_) | Work::Egress(..)) => self.work.push_back(work),
+        }
+    }
+
+    /// Lets a packet wait for a port without room.
+    fn wait(&mut self, port: u32, packet: Packet<'a>) {
+        let program = self.program;
+        let priority = packet.phv.get_some(program, program.standard.priority);
+        let queues = &mut self.state.queues;
+        if !queues.push(port, priority, packet.into_owned(), self.now) {
+            self.drop_packet(DropReason::QueueFull);
         }
     }
 
@@ -314,10 +249,10 @@ impl<'a, S: Sink> Walk<'a, S> {
         self.packet
             .phv
             .set_some(self.program, standard.instance_type, instance);
-        if self.work.is_empty() {
+        if self.work.is_empty() && !self.state.queues.holds(port as u32) {
             // It would be the next anyway.
             if self.counts_copy() {
-                self.egress(port as u32);
+                self.egress(port as u32, Stay::none(self.now));
             }
             return;
         }
@@ -417,17 +352,17 @@ impl<'a, S: Sink> Walk<'a, S> {
         }
     }
 
-    fn egress(&mut self, port: u32) {
+    fn egress(&mut self, port: u32, stay: Stay) {
         let program = self.program;
         let standard = &program.standard;
         let length = self.packet.length as u64;
         let phv = &mut self.packet.phv;
         phv.set_some(program, standard.egress_timestamp, self.now);
-        phv.set_some(program, standard.enq_timestamp, self.now);
-        // No packet waits between ingress and egress.
-        phv.set_some(program, standard.enq_qdepth, 0);
-        phv.set_some(program, standard.deq_timedelta, 0);
-        phv.set_some(program, standard.deq_qdepth, 0);
+        phv.set_some(program, standard.enq_timestamp, stay.since);
+        phv.set_some(program, standard.enq_qdepth, stay.found);
+        let stayed = self.now.saturating_sub(stay.since);
+        phv.set_some(program, standard.deq_timedelta, stayed);
+        phv.set_some(program, standard.deq_qdepth, stay.left);
         phv.set_some(program, standard.egress_port, port.into());
         // A value that is not the drop port, of which nothing is left in 9 bits.
         phv.set_some(program, standard.egress_spec, DROP_PORT + 1);

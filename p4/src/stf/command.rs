@@ -87,7 +87,7 @@ pub enum Command {
 /// The command that has any number of ports after its own numbers.
 const WITH_PORTS: &str = "mc_node_create";
 /// The commands that have numbers only, and how many.
-const WITH_NUMBERS: [(&str, usize); 8] = [
+const WITH_NUMBERS: [(&str, usize); 10] = [
     ("mirroring_add", 2),
     ("mirroring_add_mc", 2),
     ("mirroring_delete", 1),
@@ -96,6 +96,8 @@ const WITH_NUMBERS: [(&str, usize); 8] = [
     (WITH_PORTS, 1),
     ("mc_node_associate", 2),
     ("mc_node_dissociate", 2),
+    ("hold", 1),
+    ("leave", 2),
 ];
 
 /// Reads a line; `None` if it has no command. Errors: a sentence about the line.

@@ -301,6 +301,11 @@ impl Player {
                 self.session_groups.remove(&first);
                 return self.switch.replication_mut().set_session(first, None);
             }
+            "hold" => drop(self.switch.hold(first)),
+            "leave" => {
+                let most = second as usize;
+                self.switch.leave(first, most, self.now, &mut self.left);
+            }
             "mc_mgrp_create" => drop(self.groups.entry(first).or_default()),
             "mc_mgrp_destroy" => {
                 self.groups.remove(&first).ok_or(ControlError::NotFound)?;

@@ -28,7 +28,7 @@ pub struct Exports {
 
 impl Exports {
     /// None yet; `bell` wakes the switch's thread.
-    pub(super) fn new(bell: Arc<Bell>) -> Self {
+    pub fn new(bell: Arc<Bell>) -> Self {
         Self {
             started: Vec::new(),
             bell,
@@ -50,11 +50,28 @@ impl Exports {
         live.accelerator().follow_ports();
     }
 
+    /// Takes over the exports of a switch that has nothing but these ports; `id` tells it from
+    /// others.
+    pub fn set_of_ports(&mut self, ports: &mut PortSet, wanted: &[ExportSpec], id: u32) {
+        if self.replace(wanted, id) {
+            ports.set_exports(self.all().cloned().collect(), &self.bell);
+        }
+    }
+
     /// Does what is due.
     pub(super) fn serve(&self, live: &mut LiveSwitch) {
         let (switch, io) = live.unrecorded();
-        if io.ports.expire_flows() {
-            self.send_counters(switch, &io.ports);
+        self.serve_ports(&mut io.ports, |ports| port_counters(switch, ports));
+    }
+
+    /// Does what is due, with the counters of these ports.
+    pub fn serve_ports(
+        &self,
+        ports: &mut PortSet,
+        counters: impl FnOnce(&mut PortSet) -> Vec<(PortNo, PortCounters)>,
+    ) {
+        if ports.expire_flows() {
+            self.send_counters(|| counters(ports));
         }
     }
 
@@ -66,7 +83,12 @@ impl Exports {
         }
         // Their threads end, and hand over their flows.
         live.io_mut().followers = None;
-        live.io_mut().ports.set_exports(Vec::new(), &self.bell);
+        self.end_of_ports(&mut live.io_mut().ports);
+    }
+
+    /// The same of a switch that has nothing but these ports.
+    pub fn end_of_ports(&mut self, ports: &mut PortSet) {
+        ports.set_exports(Vec::new(), &self.bell);
         let ending = self.started.drain(..);
         ending.for_each(|started| started.end(END_TIMEOUT));
     }
@@ -106,7 +128,7 @@ impl Exports {
     }
 
     /// Gives counters of ports to the exports for which they are due.
-    fn send_counters(&self, switch: &mut Switch, ports: &PortSet) {
+    fn send_counters(&self, counters: impl FnOnce() -> Vec<(PortNo, PortCounters)>) {
         let due: Vec<_> = self
             .all()
             .filter(|export| export.wants_counters() && export.state.takes_counters())
@@ -114,7 +136,7 @@ impl Exports {
         if due.is_empty() {
             return;
         }
-        let counters = port_counters(switch, ports);
+        let counters = counters();
         for export in due {
             let seen = counters.iter().filter(|(port, _)| export.sees(*port));
             export.send_counters(seen.map(|(_, counters)| counters.clone()).collect());
@@ -122,7 +144,7 @@ impl Exports {
     }
 
     /// Adds the metrics of all.
-    pub(super) fn report(&self, samples: &mut Samples) {
+    pub fn report(&self, samples: &mut Samples) {
         for export in self.all() {
             let name = export.spec.to_string();
             for (metric, count) in counts(export) {
@@ -132,7 +154,7 @@ impl Exports {
     }
 
     /// Lists all, a line each.
-    pub(super) fn lines(&self) -> String {
+    pub fn lines(&self) -> String {
         let lines = self.all().map(|export| {
             let counts = counts(export).map(|(metric, count)| {
                 format!(" {}={count}", metric.trim_start_matches("export_"))
@@ -146,7 +168,7 @@ impl Exports {
     }
 
     /// The same as JSON.
-    pub(super) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let list = self.all().map(|export| {
             let mut value = json!({
                 "export": export.spec.to_string(),

@@ -57,7 +57,7 @@ pub struct WakeSet {
 }
 
 /// The epoll set of the thread, with a timer.
-pub(super) struct Poller {
+pub struct Poller {
     set: WakeSet,
     /// Expires at the next tick with nanosecond precision; epoll's timeout is in milliseconds.
     timer: OwnedFd,
@@ -123,7 +123,7 @@ impl WakeSet {
 
 impl Poller {
     /// Waits for `links`, and for what is added to the set. Errors: the system's.
-    pub(super) fn new(links: BorrowedFd<'_>) -> io::Result<Self> {
+    pub fn new(links: BorrowedFd<'_>) -> io::Result<Self> {
         let this = Self {
             set: WakeSet::new()?,
             timer: timerfd_create(
@@ -145,12 +145,12 @@ impl Poller {
     }
 
     /// Its set, in which it waits.
-    pub(super) fn set(&self) -> &WakeSet {
+    pub fn set(&self) -> &WakeSet {
         &self.set
     }
 
     /// Sets the timer to expire at `at`, unless it is set so. Errors: the system's.
-    pub(super) fn set_alarm(&mut self, now: Time, at: Time) -> io::Result<()> {
+    pub fn set_alarm(&mut self, now: Time, at: Time) -> io::Result<()> {
         if self.alarm == Some(at) {
             return Ok(());
         }
@@ -161,13 +161,13 @@ impl Poller {
     }
 
     /// Acknowledges [`Ready::Timer`].
-    pub(super) fn drain_timer(&mut self) {
+    pub fn drain_timer(&mut self) {
         drain(&self.timer);
         self.alarm = None;
     }
 
     /// Acknowledges [`Ready::Clock`]; the timer goes on.
-    pub(super) fn drain_clock(&self) {
+    pub fn drain_clock(&self) {
         drain(&self.clock);
     }
 }

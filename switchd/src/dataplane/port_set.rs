@@ -306,8 +306,17 @@ impl PortSet {
     /// Sends the queues that were empty at the last flush. Epoll reports when ports whose frames
     /// wait have room again.
     pub fn flush(&mut self) {
+        self.flush_and_tell(|_| {});
+    }
+
+    /// The same, and tells which of these ports have no room.
+    pub fn flush_and_tell(&mut self, mut is_full: impl FnMut(PortNo)) {
         for at in 0..self.waiting.len() {
-            self.send_queued(self.waiting[at]);
+            let number = self.waiting[at];
+            self.send_queued(number);
+            if !self.takes_frames(number) {
+                is_full(number);
+            }
         }
         self.waiting.clear();
     }

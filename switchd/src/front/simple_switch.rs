@@ -126,7 +126,7 @@ struct Target {
     /// The port that means a drop: only 511.
     #[arg(long, value_name = "PORT")]
     drop_port: Option<u32>,
-    /// Warned: a port has one queue.
+    /// Warned if it is below 8, which a port has always.
     #[arg(long, value_name = "COUNT")]
     priority_queues: Option<u32>,
     /// Serve P4Runtime with TLS.
@@ -293,7 +293,7 @@ impl SimpleSwitchCli {
     fn warnings(&self, target: &Target) -> Vec<&'static str> {
         let rotates = self.log_file_max_size.is_some() || self.log_file_max_files.is_some();
         let debugs = self.debugger || self.debugger_addr.is_some();
-        let has_queues = target.priority_queues.is_some_and(|count| count > 1);
+        let has_fewer = target.priority_queues.is_some_and(|count| count < 8);
         let warnings = [
             (
                 self.no_p4 && self.program.is_some(),
@@ -325,8 +325,8 @@ impl SimpleSwitchCli {
                 "--log-file-max-size, --log-file-max-files: the file is not rotated",
             ),
             (
-                has_queues,
-                "--priority-queues: a port has one queue, and the priority of packets no effect",
+                has_fewer,
+                "--priority-queues: a port has 8 priorities, and none is dropped",
             ),
             (
                 target.enable_swap,
@@ -475,7 +475,7 @@ mod tests {
     fn each_option_that_does_less_than_in_bmv2_is_told() {
         let line = "simple_switch_grpc --no-p4 --debugger --nanolog x --notifications-addr x \
                     --dump-packet-data 64 --log-file /tmp/x --log-file-max-size 5 --thrift-port 1 \
-                    --log-flush --max-port-count 8 JSON -- --priority-queues 8 --enable-swap \
+                    --log-flush --max-port-count 8 JSON -- --priority-queues 2 --enable-swap \
                     --drop-port 511";
         let (_, warnings) = read(line).expect("it is right");
         assert_eq!(warnings.len(), 9, "{warnings:?}");

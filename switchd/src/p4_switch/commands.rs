@@ -12,7 +12,7 @@ use super::plane::P4Plane;
 use super::queue::P4Queue;
 use crate::capture::FrameCopier;
 use crate::dataplane::{Answer, NewTarget, end_copier};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::p4::bytes;
 
 /// Most entries of a table, or cells of an array, in one answer.
@@ -41,6 +41,7 @@ pub async fn obey(
             queue.ask(copy).await
         }
         "captures" => queue.ask(|plane| Ok(captures(plane))).await,
+        "exports" => queue.ask(move |plane| exports(plane, &argument)).await,
         "end-capture" => {
             let end = move |plane: &mut P4Plane| end_copier(&mut plane.outlet.ports, &argument);
             queue.ask(end).await
@@ -88,8 +89,25 @@ fn ports(plane: &mut P4Plane, options: &str) -> Answer {
     match options {
         "" => Ok(text),
         "--json" => Ok(format!("{}\n", json!({"version": 1, "ports": rows}))),
-        other => Err(format!("there is no option '{other}', only --json").into()),
+        other => Err(no_option(other)),
     }
+}
+
+/// The exports, as text or with `--json`. Errors: another option.
+fn exports(plane: &P4Plane, options: &str) -> Answer {
+    match options {
+        "" => Ok(plane.exports.lines()),
+        "--json" => {
+            let list = plane.exports.json();
+            Ok(format!("{}\n", json!({"version": 1, "exports": list})))
+        }
+        other => Err(no_option(other)),
+    }
+}
+
+/// Says that a command has only `--json`.
+fn no_option(other: &str) -> Error {
+    format!("there is no option '{other}', only --json").into()
 }
 
 /// The captures and mirrors, and the record.

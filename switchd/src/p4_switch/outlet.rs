@@ -1,5 +1,9 @@
 //! What leaves a P4 program: frames go to ports, the rest is counted and logged.
 
+use std::collections::BTreeMap;
+
+use bofuss_datapath::Time;
+use bofuss_datapath::egress::Pace;
 use bofuss_embed::p4::{Loss, P4Counts, P4Effect};
 use bofuss_embed::record::{P4Output, RecordedOutput};
 use bofuss_frame::Pool;
@@ -29,6 +33,10 @@ pub struct Outlet {
     pub controllers: Option<ToControllers>,
     /// The recorder of all that leaves the program, if it is recorded.
     pub recorder: Option<SwitchRecorder>,
+    /// When ports that have a rate may send their next frame.
+    pub paces: BTreeMap<PortNo, Pace>,
+    /// The time since the start, which is that of all that is sent.
+    pub now: Time,
     pool: Pool,
 }
 
@@ -40,8 +48,16 @@ impl Outlet {
             counts: P4Counts::default(),
             controllers: None,
             recorder: None,
+            paces: BTreeMap::new(),
+            now: Time(0),
             pool,
         }
+    }
+
+    /// Whether frames of a port may leave, by its rate and as far as the kernel takes them.
+    pub fn has_room(&self, port: PortNo) -> bool {
+        let pace = self.paces.get(&port);
+        pace.is_none_or(|pace| pace.due <= self.now) && self.ports.takes_frames(port)
     }
 }
 
@@ -60,7 +76,12 @@ impl Sink for Outlet {
             return to.reports.packet(sent.frame);
         }
         match self.pool.frame(&sent.frame) {
-            Some(frame) => self.ports.transmit(port, frame),
+            Some(frame) => {
+                if let Some(pace) = self.paces.get_mut(&port) {
+                    pace.charge(self.now, frame.len() as u64);
+                }
+                self.ports.transmit(port, frame);
+            }
             None => self.counts.lose(Loss::NoBuffer),
         }
     }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bofuss_datapath::Time;
+use bofuss_datapath::egress::Pace;
 use bofuss_embed::p4::{Loss, on_the_wire};
 use bofuss_embed::record::{P4Input, P4Output, RecordedInput, RecordedOutput};
 use bofuss_frame::{Frame, Pool};
@@ -18,12 +19,15 @@ use rustix::event::epoll;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
+use super::exports::ports_seen;
 use super::outlet::Outlet;
 use crate::config::p4::LoadedSwitch;
 use crate::config::{Config, is_of_messages};
-use crate::dataplane::{Copied, NewTarget, PortSet, Ready, WakeSet};
+use crate::dataplane::{Copied, Exports, NewTarget, Poller, PortSet, Ready};
 use crate::error::{Result, context};
+use crate::export::Bell;
 use crate::port::{self, OpenPort};
+use crate::run::datapath_id;
 
 /// Descriptors that one wait reports at most; the others are reported by the next.
 const READY_AT_ONCE: usize = 64;
@@ -51,10 +55,12 @@ pub struct P4Plane {
     pub received: BTreeMap<PortNo, Count>,
     /// The configuration of its start.
     pub config: Config,
+    /// What sees the frames that ports receive.
+    pub exports: Exports,
     pool: Pool,
     started: Instant,
     inputs: mpsc::Receiver<Input>,
-    set: WakeSet,
+    poller: Poller,
     monitor: LinkMonitor,
 }
 
@@ -67,21 +73,26 @@ impl P4Plane {
         inputs: mpsc::Receiver<Input>,
         config: Config,
     ) -> Result<Self> {
-        let set = WakeSet::new().and_then(|set| {
-            set.watch_links(monitor.fd())?;
-            Ok(set)
-        });
-        let set = set.map_err(context("data plane"))?;
-        let epoll = set.epoll().map_err(context("data plane"))?;
+        let poller = Poller::new(monitor.fd()).map_err(context("data plane"))?;
+        let epoll = poller.set().epoll().map_err(context("data plane"))?;
+        let mut outlet = Outlet::new(PortSet::new(epoll), pool.clone());
+        for spec in &config.ports {
+            let mut pace = Pace::default();
+            pace.set(Time(0), spec.rate_kbps.unwrap_or(0));
+            if pace.kbps > 0 {
+                outlet.paces.insert(spec.number, pace);
+            }
+        }
         Ok(Self {
             switch,
-            outlet: Outlet::new(PortSet::new(epoll), pool.clone()),
+            outlet,
             received: BTreeMap::new(),
             config,
+            exports: Exports::new(Bell::new(poller.set().waker())),
             pool,
             started: Instant::now(),
             inputs,
-            set,
+            poller,
             monitor,
         })
     }
@@ -100,6 +111,8 @@ impl P4Plane {
 
     /// Lets another switch run from now on.
     pub fn replace(&mut self, loaded: LoadedSwitch) {
+        let waiting = self.switch.waiting();
+        self.outlet.counts.lose_all(waiting, Loss::OldProgram);
         self.switch = loaded.switch;
         self.note_all(loaded.inputs);
     }
@@ -119,7 +132,12 @@ impl P4Plane {
         {
             recorder.begin(time(now), |_| Some(RecordedInput::P4(input)));
         }
+        self.outlet.now = self.time();
+        let before = self.switch.waiting();
         let refused = job.run(&mut self.switch, now, &mut self.outlet);
+        // Only another program has fewer than before.
+        let lost = before.saturating_sub(self.switch.waiting());
+        self.outlet.counts.lose_all(lost, Loss::OldProgram);
         if let Some(recorder) = &mut self.outlet.recorder {
             for (number, code) in refused {
                 recorder.output(RecordedOutput::P4(P4Output::Refused(number, code)));
@@ -146,6 +164,15 @@ impl P4Plane {
         Ok(())
     }
 
+    /// Starts the configured exports, which tell the switch from others by its first port.
+    pub fn begin_exports(&mut self) {
+        let mac = self.outlet.ports.all().find_map(OpenPort::mac);
+        let id = datapath_id(&self.config, mac);
+        let wanted = &self.config.exports;
+        self.exports
+            .set_of_ports(&mut self.outlet.ports, wanted, id as u32);
+    }
+
     /// Starts a capture or mirror: `PORT FILE-OR-PORT [FLOW]`. Errors: what is wrong with it.
     pub fn copy(&mut self, words: &str, target: NewTarget) -> Result<String> {
         if is_of_messages(words) {
@@ -170,6 +197,11 @@ impl P4Plane {
         self.started.elapsed().as_micros() as u64
     }
 
+    /// The time since the start.
+    fn time(&self) -> Time {
+        Time(self.started.elapsed().as_nanos() as u64)
+    }
+
     /// The buffers of its frames.
     pub fn pool(&self) -> &Pool {
         &self.pool
@@ -183,7 +215,8 @@ impl P4Plane {
         let mut has_jobs = true;
         loop {
             let busy = has_jobs || !self.outlet.ports.unpolled().is_empty();
-            self.set.wait(busy, &mut ready)?;
+            self.set_alarm()?;
+            self.poller.set().wait(busy, &mut ready)?;
             if !busy && ready.is_empty() {
                 // A port whose ring is stuck is noticed here.
                 drop(self.outlet.ports.driver_counters());
@@ -191,31 +224,43 @@ impl P4Plane {
             for event in &ready {
                 match Ready::from(event) {
                     Ready::Queues => {
-                        self.set.drain_queues();
+                        self.poller.set().drain_queues();
                         has_jobs = true;
                     }
                     Ready::Links => self.follow_links()?,
                     Ready::Port(number) => self.serve_port(number, &mut frames),
-                    // This set has neither.
-                    Ready::Timer | Ready::Clock => {}
+                    Ready::Timer => self.poller.drain_timer(),
+                    Ready::Clock => self.poller.drain_clock(),
                 }
             }
+            self.release_due();
             for number in self.outlet.ports.unpolled().to_vec() {
                 self.serve_port(number, &mut frames);
             }
-            self.outlet.ports.flush();
             if has_jobs {
                 match self.do_jobs() {
                     Some(more) => has_jobs = more,
-                    None => return Ok(()),
+                    None => {
+                        self.exports.end_of_ports(&mut self.outlet.ports);
+                        return Ok(());
+                    }
                 }
             }
+            // After the jobs, of which a packet-out sends, too.
+            self.flush();
+            let Self {
+                exports,
+                outlet,
+                received,
+                ..
+            } = &mut self;
+            exports.serve_ports(&mut outlet.ports, |ports| ports_seen(ports, received));
         }
     }
 
     /// Does some of the jobs that wait. Returns true if there may be more; `None` at the end.
     fn do_jobs(&mut self) -> Option<bool> {
-        let waker = self.set.waker();
+        let waker = self.poller.set().waker();
         for _ in 0..JOBS_AT_ONCE {
             match self.inputs.poll_recv(&mut Context::from_waker(&waker)) {
                 Poll::Pending => return Some(false),
@@ -226,11 +271,93 @@ impl P4Plane {
         Some(true)
     }
 
+    /// Sends frames to ports. For those that have no room, packets wait from now on.
+    fn flush(&mut self) {
+        let mut held = Vec::new();
+        self.outlet.ports.flush_and_tell(|number| {
+            if self.switch.hold(number.0) {
+                held.push(number.0);
+            }
+        });
+        for (number, pace) in &self.outlet.paces {
+            if pace.due > self.outlet.now && self.switch.hold(number.0) {
+                held.push(number.0);
+            }
+        }
+        for number in held {
+            self.note(P4Input::Hold(number).into());
+        }
+    }
+
+    /// Lets packets leave that wait for a port, as long as it has room.
+    fn release(&mut self, number: PortNo) {
+        let is_paced = self.outlet.paces.contains_key(&number);
+        let most = if is_paced { 1 } else { BATCH_FRAMES };
+        loop {
+            self.outlet.now = self.time();
+            if !self.switch.holds(number.0) || !self.outlet.has_room(number) {
+                return;
+            }
+            let now = self.now();
+            if let Some(recorder) = &mut self.outlet.recorder {
+                let input = P4Input::Leave(number.0, most);
+                recorder.begin(time(now), |_| Some(input.into()));
+            }
+            self.switch.leave(number.0, most, now, &mut self.outlet);
+            if let Some(recorder) = &mut self.outlet.recorder {
+                recorder.end();
+            }
+            self.outlet.ports.send_queued(number);
+        }
+    }
+
+    /// The same for all ports that have a rate.
+    fn release_due(&mut self) {
+        if !self.outlet.paces.is_empty() {
+            let numbers: Vec<PortNo> = self.outlet.paces.keys().copied().collect();
+            numbers.into_iter().for_each(|number| self.release(number));
+            self.flush();
+        }
+    }
+
+    /// Has the thread woken when the next packet is due that waits for a port with a rate.
+    fn set_alarm(&mut self) -> io::Result<()> {
+        let paces = self.outlet.paces.iter();
+        let waiting = paces.filter(|(number, _)| {
+            self.switch.holds(number.0) && self.outlet.ports.takes_frames(**number)
+        });
+        let Some(due) = waiting.map(|(_, pace)| pace.due).min() else {
+            return Ok(());
+        };
+        let now = self.time();
+        // 0 would be no alarm.
+        self.poller.set_alarm(now, due.max(now.after(1)))
+    }
+
     /// Sends what waits for a port, receives a burst from it, and gives that to the program.
     fn serve_port(&mut self, number: PortNo, frames: &mut Vec<Frame>) {
         self.outlet.ports.send_queued(number);
+        self.release(number);
         let received = self.outlet.ports.receive(number, &self.pool, frames);
+        if self.outlet.paces.is_empty() {
+            self.process_all(number, frames);
+        } else {
+            // Between two frames, a port may have used up its rate.
+            let mut one = Vec::with_capacity(1);
+            for frame in frames.drain(..) {
+                one.push(frame);
+                self.process_all(number, &mut one);
+            }
+        }
+        if received.is_err() {
+            self.lose_port(number);
+        }
+    }
+
+    /// Gives frames to the program, and sends what leaves.
+    fn process_all(&mut self, number: PortNo, frames: &mut Vec<Frame>) {
         let now = self.now();
+        self.outlet.now = self.time();
         if !frames.is_empty()
             && let Some(recorder) = &mut self.outlet.recorder
         {
@@ -242,9 +369,7 @@ impl P4Plane {
         if let Some(recorder) = &mut self.outlet.recorder {
             recorder.end();
         }
-        if received.is_err() {
-            self.lose_port(number);
-        }
+        self.flush();
     }
 
     /// Gives a frame to the program; a super-frame as the frames that it would be on a wire, all
@@ -302,6 +427,8 @@ impl P4Plane {
     fn lose_port(&mut self, number: PortNo) {
         if let Some(port) = self.outlet.ports.remove(number) {
             warn!("port {number}: {} is gone", port.name);
+            let waited = self.switch.discard(number.0);
+            self.outlet.counts.lose_all(waited, Loss::NoPort);
             self.note(RecordedInput::PortGone(number));
         }
     }

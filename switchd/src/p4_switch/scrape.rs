@@ -19,6 +19,7 @@ pub fn add(plane: &mut P4Plane, samples: &mut Samples) {
     if let Some(recorder) = &plane.outlet.recorder {
         recorder.report(samples);
     }
+    plane.exports.report(samples);
     samples.add("p4_digests", &[], plane.outlet.counts.digests);
     samples.add("p4_log_messages", &[], plane.outlet.counts.logs);
     let tables = plane.switch.program().tables.iter().enumerate();

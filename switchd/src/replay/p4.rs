@@ -153,6 +153,14 @@ impl P4Player {
                 self.switch.receive(at, *port, frame).map_err(said)?;
                 Ok(Vec::new())
             }
+            P4Input::Hold(port) => {
+                self.switch.hold(*port).map_err(said)?;
+                Ok(Vec::new())
+            }
+            P4Input::Leave(port, count) => {
+                self.switch.leave(at, *port, *count).map_err(said)?;
+                Ok(Vec::new())
+            }
         }
     }
 }
