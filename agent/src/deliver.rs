@@ -1,5 +1,11 @@
 //! Asynchronous messages: packet-ins, flow-removed, port status and the like, sent to each
 //! connection that wants them.
+//!
+//! A message is made for each connection anew, because masks, reasons and forms depend on its
+//! version and role. Without room for it, packet-ins, notifications and triggered statistics are
+//! dropped and counted; of a port's changes the newest waits. All else is queued nevertheless: a
+//! controller cannot find out later what it has missed, and the one that does not read is closed in
+//! the end.
 
 use alloc::boxed::Box;
 
@@ -33,9 +39,13 @@ const MAX_DATA_BYTES: usize = 65_000;
 pub(crate) const UNASKED: u32 = 0;
 
 /// The datapath's sink: passes frames to the ports, and events to the connections that want them.
+/// It lives for one call of the switch.
 pub struct SwitchSink<'a, I> {
+    /// The time of the call, which all that it causes has.
     pub(crate) now: Time,
+    /// The receivers of events.
     pub(crate) connections: &'a mut Connections,
+    /// The way out of the switch.
     pub(crate) io: &'a mut I,
 }
 
@@ -48,6 +58,7 @@ impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
         self.io.port_takes_frames(port)
     }
     fn wants_misses(&self) -> bool {
+        // Since 1.3 such a packet is dropped, so the packet-in is made only for older versions.
         let mut versions = self.connections.by_id.values().map(|conn| conn.version);
         versions.any(Version::miss_goes_to_controller)
     }
@@ -85,6 +96,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
         let is_of_ethernet = event.packet.key().is_of_ethernet();
         for conn in self.connections.by_id.values_mut() {
             let reason = reason(event, conn.version);
+            // The mask has a bit for each reason as the version knows it.
             let wants = conn.wants(|a| (a.packet_in, a.packet_in_slave), reason.0);
             let is_own_miss = !event.unmatched || conn.version.miss_goes_to_controller();
             let is_silenced = event.silenced && reason == PacketInReason::NO_MATCH;
@@ -92,12 +104,15 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
             if !wants || !is_own_miss || is_silenced || !is_said {
                 continue;
             }
+            // Room is that of the auxiliary connection; the loss is counted at the main one.
             let to = conn.connection_for(event.packet);
             if !self.io.takes_packet_in(to, event.packet.in_port()) {
                 conn.lost.packet_ins += 1;
                 continue;
             }
             let bytes = event.packet.wire_bytes();
+            // NO_BUFFER asks for the whole packet, which then is not held. Spec: OpenFlow 1.3.5
+            // section 7.3.2.
             let limit = event.max_len.unwrap_or(conn.miss_send_len);
             let cut = limit != MaxLen::NO_BUFFER && usize::from(limit.0) < bytes.len();
             let every = event.unmatched && conn.version.holds_every_miss();
@@ -124,6 +139,8 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
         }
     }
 
+    /// Sends an extension's message to the connections that want it: as standard messages, if it
+    /// has such in the connection's version, otherwise in the form that the connection has chosen.
     pub(crate) fn deliver_notification(&mut self, value: &ExtValue) {
         for (id, conn) in self.connections.by_id.iter_mut() {
             if !conn.wants_notification(value.row) {
@@ -145,6 +162,8 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
         }
     }
 
+    /// Sends FLOW_REMOVED, with the reason that is nearest in the connection's version. It is not
+    /// dropped for lack of room: nothing of the entry is left that a controller could ask for.
     pub(crate) fn deliver_flow_removed(&mut self, removed: FlowRemoved) {
         for (id, conn) in self.connections.by_id.iter() {
             let reason = removed.reason.in_version(conn.version);
@@ -174,6 +193,9 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
         }
     }
 
+    /// Notes the newest description of a port for each connection that wants the change, and sends
+    /// what is noted as far as there is room. So a link that flaps costs a connection that does not
+    /// read no more memory than one description.
     pub(crate) fn deliver_port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
         for (id, conn) in self.connections.by_id.iter_mut() {
             if !conn.wants(|a| (a.port_status, a.port_status_slave), reason.0) {
@@ -186,14 +208,15 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 }
                 _ => reason,
             };
+            // A port that came and went unreported is reported as deleted.
             conn.late_ports.insert(desc.port_no, (news, desc.clone()));
             conn.report_late_ports(*id, self.io);
         }
     }
 }
 
-/// Sends ROLE_STATUS to former masters, because another controller has become master. Spec:
-/// OpenFlow 1.4.1 section 7.4.4.
+/// Sends ROLE_STATUS to former masters, because another controller has become master. They are
+/// slaves already, so their masks for slaves decide. Spec: OpenFlow 1.4.1 section 7.4.4.
 pub(crate) fn notify_demoted<I: SwitchIo>(
     connections: &Connections,
     demoted: &[ConnId],
@@ -216,7 +239,9 @@ pub(crate) fn notify_demoted<I: SwitchIo>(
     }
 }
 
-/// Sends TABLE_STATUS for vacancy events. Spec: OpenFlow 1.4.1 section 7.4.5.
+/// Sends TABLE_STATUS for vacancy events, after whatever may have added or removed entries. Each
+/// event is taken from the datapath, also if no connection wants it. Spec: OpenFlow 1.4.1 section
+/// 7.4.5.
 pub(crate) fn report_tables<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -233,8 +258,9 @@ pub(crate) fn report_tables<I: SwitchIo>(
     }
 }
 
-/// Forwards a request that changed groups or meters to the other controllers that want it.
-/// Spec: OpenFlow 1.4.1 section 7.4.6.
+/// Forwards a request that changed groups or meters to the other controllers that want it, with the
+/// transaction id that its sender gave it. Other messages are not forwarded. Spec: OpenFlow 1.4.1
+/// section 7.4.6.
 pub(crate) fn forward_request<I: SwitchIo>(
     sink: &mut SwitchSink<'_, I>,
     from: ConnId,
@@ -263,7 +289,8 @@ pub(crate) fn forward_request<I: SwitchIo>(
 }
 
 impl Connection {
-    /// Sends waiting port changes while there is room.
+    /// Sends waiting port changes while there is room, in the order of port numbers and not of the
+    /// changes.
     pub(crate) fn report_late_ports<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
         while io.has_room(id) {
             let Some((_, (reason, desc))) = self.late_ports.pop_first() else {
@@ -303,7 +330,8 @@ fn context(packet: &Packet, version: Version) -> Match {
     Match::new(&fields).expect("these fields need no other")
 }
 
-/// A sink that discards everything.
+/// A sink that discards everything, for calls whose effects concern no connection: the fail mode's
+/// entry comes and goes, or a connection has ended.
 pub(crate) struct DiscardSink;
 
 impl Sink for DiscardSink {

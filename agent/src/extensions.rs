@@ -1,4 +1,8 @@
 //! Messages and multiparts of extensions, and which notifications connections want.
+//!
+//! A hook answers a message without knowing connections. The subscriptions and forms that its
+//! answer names are kept here, at the main connection of the asker's channel, as long as that is
+//! open.
 
 use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Asker, Datapath, HookAnswer, ReplyPart};
@@ -27,7 +31,8 @@ impl Connection {
     }
 }
 
-/// The reason why a message is refused with this error.
+/// The reason why a message is refused with this error. To be asked for before anything else
+/// changes, because extensions explain it from their present state.
 pub(crate) fn refusal(
     datapath: &Datapath<impl FrameEngine>,
     message: &Message,
@@ -76,7 +81,9 @@ pub(crate) fn extension_multipart<I: SwitchIo>(
     Ok(part)
 }
 
-/// Informs extensions that a flow-mod of a connection is done, and sends their replies.
+/// Informs extensions that a flow-mod of a connection is done, and sends their replies with its
+/// transaction id. Each extension sees the asker with the form that the connection chose for that
+/// extension's experimenter.
 pub(crate) fn flow_mod_done<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -84,6 +91,7 @@ pub(crate) fn flow_mod_done<I: SwitchIo>(
     xid: u32,
     flow_mod: &FlowMod,
 ) {
+    // A copy, because the calls of hooks borrow the connections for their effects.
     let forms = sink.connections.channel(conn).forms.clone();
     let plain = asker(sink.connections, conn, 0);
     let ask = |experimenter| {
@@ -97,6 +105,7 @@ pub(crate) fn flow_mod_done<I: SwitchIo>(
         .flow_mod_done(ask, flow_mod)
     {
         follow(sink.connections, conn, experimenter, &answer);
+        // The answer may just have changed the form.
         let form = asker(sink.connections, conn, experimenter).form;
         for reply in answer.replies {
             sink.io
@@ -105,7 +114,8 @@ pub(crate) fn flow_mod_done<I: SwitchIo>(
     }
 }
 
-/// A connection as an experimenter's extension sees it.
+/// A connection as an experimenter's extension sees it: with the number of the main connection, so
+/// that to extensions all connections of a channel are one.
 fn asker(connections: &mut Connections, conn: ConnId, experimenter: u32) -> Asker {
     let channel = connections.channel(conn);
     Asker {
@@ -117,7 +127,7 @@ fn asker(connections: &mut Connections, conn: ConnId, experimenter: u32) -> Aske
 }
 
 /// Stores the subscriptions and the form of values that an extension's answer sets for a
-/// connection.
+/// connection. For each row the newest wish counts.
 fn follow(connections: &mut Connections, conn: ConnId, experimenter: u32, answer: &HookAnswer) {
     let channel = connections.channel(conn);
     if let Some(form) = answer.form {

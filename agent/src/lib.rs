@@ -2,6 +2,11 @@
 //! in order.
 //!
 //! It knows no sockets: `channel` has the bytes. Start at [`Switch`], then `handle.rs`.
+//!
+//! Two files have an arm for each message, `handle.rs` and `multipart.rs`, and only they see all
+//! parts of a switch. Every other file has one topic: a part with its state (`connections.rs`,
+//! `bundles.rs`, `change.rs`, `schedule.rs`, `fail_mode.rs`), or functions that take the datapath
+//! and the [`SwitchSink`].
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -1,4 +1,8 @@
 //! Messages that change the switch: FLOW_MOD, PORT_MOD, TABLE_MOD.
+//!
+//! Bundles use these functions, too: a flow-mod is prepared as it is executed, and a port-mod is
+//! checked with the others and applied at the commit. Group-mods and meter-mods need nothing of the
+//! agent, so they go to the datapath as they are.
 
 use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Datapath, TABLE_CONFIG_BITS};
@@ -23,7 +27,11 @@ pub(crate) fn progress(datapath: &Datapath<impl FrameEngine>) -> Outcome {
     }
 }
 
-/// Errors: those of FLOW_MOD; then nothing has changed.
+/// Begins to execute a flow-mod. The buffered packet that it names is looked for first, so that a
+/// wrong number is refused before anything changes; it is resubmitted once the change is complete.
+///
+/// Errors: BAD_REQUEST with BUFFER_EMPTY or BUFFER_UNKNOWN, or those of FLOW_MOD; then nothing has
+/// changed.
 pub(crate) fn flow_mod<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -40,6 +48,7 @@ pub(crate) fn flow_mod<I: SwitchIo>(
     Ok(progress(datapath))
 }
 
+/// Checks a port-mod and applies it at once. Errors: as for [`check_port_mod`].
 pub(crate) fn port_mod<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -50,7 +59,10 @@ pub(crate) fn port_mod<I: SwitchIo>(
     Ok(Outcome::Done)
 }
 
-/// Errors: those of PORT_MOD; then nothing has changed.
+/// Checks a port-mod without applying it, for a bundle that applies it later.
+///
+/// Errors: PORT_MOD_FAILED with BAD_PORT, BAD_HW_ADDR, BAD_CONFIG, BAD_ADVERTISE or EPERM;
+/// BAD_PROPERTY/BAD_EXPERIMENTER, or an extension's.
 pub(crate) fn check_port_mod<I: SwitchIo>(
     datapath: &Datapath<impl FrameEngine>,
     port_mod: &PortMod,
@@ -60,9 +72,12 @@ pub(crate) fn check_port_mod<I: SwitchIo>(
     let port = ports
         .get(&port_mod.port_no)
         .ok_or(PortModFailed::BAD_PORT)?;
+    // The address is no setting: it shows that the controller means the port that has the number
+    // now.
     if port.desc.hw_addr != port_mod.hw_addr {
         return Err(PortModFailed::BAD_HW_ADDR);
     }
+    // What goes beyond OpenFlow's bits is refused, unless an extension does it.
     let is_taken = datapath.hooks().take_port_mod(port_mod)?;
     if !is_taken {
         refuse_experimenters(&port_mod.experimenters)?;
@@ -78,6 +93,8 @@ pub(crate) fn check_port_mod<I: SwitchIo>(
     if changes && !desc.supported.has(advertise | PortFeatures::AUTONEG) {
         return Err(PortModFailed::BAD_ADVERTISE);
     }
+    // Only what differs from the present state counts: where links are not controllers' to change,
+    // a port-mod that repeats it is accepted.
     let turns = PortConfig((desc.config.0 ^ port_mod.config.0) & port_mod.mask.0);
     if (changes || turns.has(PortConfig::PORT_DOWN)) && !io.may_change_links() {
         return Err(PortModFailed::EPERM);
@@ -85,7 +102,8 @@ pub(crate) fn check_port_mod<I: SwitchIo>(
     Ok(())
 }
 
-/// Applies a port-mod that was checked, if the port still exists.
+/// Applies a port-mod that was checked, if the port still exists. Controllers get one PORT_STATUS
+/// for the configuration and one for the advertised features, if these change.
 pub(crate) fn change_port<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -107,8 +125,12 @@ pub(crate) fn change_port<I: SwitchIo>(
     }
 }
 
-/// Configures tables. Only since 1.4 does a table-mod set eviction and vacancy events; in older
-/// versions they stay unchanged.
+/// Configures one table or all. Only since 1.4 does a table-mod set eviction and vacancy events; in
+/// older versions they stay unchanged. Ordering the entries of a table for eviction is a change in
+/// slices.
+///
+/// Errors: TABLE_MOD_FAILED with BAD_TABLE or BAD_CONFIG; BAD_PROPERTY with BAD_EXPERIMENTER or
+/// BAD_VALUE; then nothing has changed.
 pub(crate) fn table_mod<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -129,6 +151,7 @@ pub(crate) fn table_mod<I: SwitchIo>(
     if table_mod.config & !known != 0 {
         return Err(TableModFailed::BAD_CONFIG);
     }
+    // This may fail, so it comes before what cannot.
     if fills {
         datapath
             .control(sink.now, sink)
@@ -142,7 +165,8 @@ pub(crate) fn table_mod<I: SwitchIo>(
     Ok(progress(datapath))
 }
 
-/// Returns true if a port-mod changes the features that a port advertises.
+/// Returns true if a port-mod changes the features that a port advertises. They have no mask: zero
+/// stands for no change, any other value for all of them.
 fn changes_advertised(desc: &PortDesc, port_mod: &PortMod) -> bool {
     port_mod.advertise.0 != 0 && port_mod.advertise != desc.advertised
 }

@@ -1,4 +1,9 @@
 //! One arm for each multipart request.
+//!
+//! What does not grow with the tables is answered at once. Entries, groups, meters and what
+//! extensions keep may be many: their arms begin a [`Dump`], of which each slice makes one part of
+//! the reply, so that packets are handled in between. A request comes here whole, also if it was
+//! sent in parts.
 
 use alloc::vec::Vec;
 
@@ -26,6 +31,10 @@ use crate::replies::start;
 use crate::request::{ConnId, HandlerResult, Outcome};
 
 /// Answers a multipart request, either at once or by starting a long reply.
+///
+/// Errors: BAD_REQUEST with BAD_TABLE_ID or BAD_PORT, METER_MOD_FAILED/UNKNOWN_METER, those of
+/// QUEUE_OP_FAILED, TABLE_FEATURES_FAILED and FLOW_MONITOR_FAILED, BAD_PROPERTY/BAD_EXPERIMENTER,
+/// or an extension's. Then no part of the reply is sent, and nothing has changed.
 pub(crate) fn multipart<E: FrameEngine, I: SwitchIo>(
     parts: &mut Parts<'_, E, I>,
     conn: ConnId,
@@ -71,6 +80,8 @@ pub(crate) fn multipart<E: FrameEngine, I: SwitchIo>(
         }
         RequestBody::GroupFeatures(_) => ReplyBody::GroupFeatures(datapath.groups().features()),
         RequestBody::MeterFeatures(_) => ReplyBody::MeterFeatures(datapath.meters().features()),
+        // The reply does not wait for the removal of entries that no longer fit, which is done in
+        // slices.
         RequestBody::TableFeatures(wanted) => {
             ReplyBody::TableFeatures(shape_tables(datapath, sink, version, wanted)?)
         }
@@ -80,6 +91,8 @@ pub(crate) fn multipart<E: FrameEngine, I: SwitchIo>(
         }
         RequestBody::QueueDesc(request) => ReplyBody::QueueDesc(queue_descs(datapath, request)?),
         RequestBody::BundleFeatures(asked) => {
+            // The limits of scheduling are the channel's, also if an auxiliary connection sets
+            // them.
             let tolerances = &mut sink.connections.channel(conn).tolerances;
             parts.clock.bundle_features(now, tolerances, asked)?
         }
@@ -96,8 +109,10 @@ pub(crate) fn multipart<E: FrameEngine, I: SwitchIo>(
     Ok(Outcome::Reply(Message::MultipartReply(body.into())))
 }
 
-/// Sets the features of tables, unless the list is empty; returns the features that they have
-/// then. Errors: TABLE_FEATURES_FAILED.
+/// Sets the features of tables, unless the list is empty; returns the features that all tables have
+/// then, those that the request does not name included. Spec: OpenFlow 1.3.5 section 7.3.5.5.
+///
+/// Errors: TABLE_FEATURES_FAILED's; then all tables are as before.
 fn shape_tables<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -124,6 +139,8 @@ fn entries(
     Ok(Dump::flows(xid, request, report))
 }
 
+/// Errors: BAD_REQUEST/BAD_TABLE_ID, unless the pipeline has the table or all tables are meant.
+/// Tables that TABLE_FEATURES has removed from the pipeline are not there.
 fn check_table(datapath: &Datapath<impl FrameEngine>, table: TableId) -> Result<(), ErrorCode> {
     let known = datapath.shape().has_table(table) || table == TableId::ALL;
     known.then_some(()).ok_or(BadRequest::BAD_TABLE_ID)
@@ -140,6 +157,8 @@ fn table_stats(datapath: &mut Datapath<impl FrameEngine>, version: Version) -> V
             let counts = settled.table_counts(head.table_id);
             TableStats {
                 table_id: head.table_id,
+                // While a bundle is in progress, the entries before it, as flow statistics list
+                // them.
                 active_count: table.len_read() as u32,
                 lookup_count: counts.lookups,
                 matched_count: counts.matches,
@@ -148,9 +167,11 @@ fn table_stats(datapath: &mut Datapath<impl FrameEngine>, version: Version) -> V
         })
         .collect();
     if version.table_stats_have_features() {
+        // Both lists have the tables of the pipeline in the order of their numbers.
         for (one, features) in stats.iter_mut().zip(datapath.shape().features()) {
             one.features = features.0;
             let table = &datapath.tables()[usize::from(one.table_id.0)];
+            // A table-mod changes the miss behaviour of the table itself, not its features.
             let others = one.features.config & !TableMiss::MASK;
             one.features.config = others | table.miss().bits();
         }
@@ -183,6 +204,7 @@ fn without_abilities(
     for table in &mut wanted {
         let mut same = present.iter().map(|one| &one.0);
         if let Some(same) = same.find(|one| one.table_id == table.0.table_id) {
+            // Only the request of 1.5 has a field for these flags, so no older one can change them.
             if !version.has_stat_lists() {
                 table.0.features = same.features;
             }
@@ -193,14 +215,16 @@ fn without_abilities(
     }
     if version.has_bundles() {
         for table in &mut wanted {
+            // These bits say what a table can do, and a controller sends back what it was told.
             table.0.config &= !TableConfig::ALL.0;
         }
     }
     wanted
 }
 
-/// The description of one port, or all. Errors: BAD_REQUEST/BAD_PORT for one that does not
-/// exist.
+/// The description of one port, or of all for ANY, which is what each request before 1.5 means.
+///
+/// Errors: BAD_REQUEST/BAD_PORT for one port that does not exist.
 fn port_desc(
     datapath: &Datapath<impl FrameEngine>,
     wanted: PortNo,
@@ -214,12 +238,16 @@ fn port_desc(
     }
 }
 
-/// Errors: BAD_REQUEST/BAD_PORT for a port that does not exist.
+/// The statistics of one port, or of all for ANY; `now` is the end of the time for which each has
+/// existed.
+///
+/// Errors: BAD_REQUEST/BAD_PORT for one port that does not exist.
 fn port_stats(
     datapath: &mut Datapath<impl FrameEngine>,
     now: Time,
     wanted: PortNo,
 ) -> Result<Vec<PortStats>, ErrorCode> {
+    // The counters of ports are complete only after the engine has added what it has counted.
     let ports = datapath.settled().datapath().ports();
     if wanted != PortNo::ANY && !ports.contains_key(&wanted) {
         return Err(BadRequest::BAD_PORT);

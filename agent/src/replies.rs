@@ -1,4 +1,8 @@
 //! Long replies in progress: begun, continued in slices, ended.
+//!
+//! A connection has at most one, because its next message waits for the last part. The reply is
+//! kept at the connection that asked, also if that is an auxiliary one, while most of its state is
+//! at the channel's main connection.
 
 use alloc::vec::Vec;
 
@@ -15,7 +19,10 @@ use crate::extensions::extension_multipart;
 use crate::io::SwitchIo;
 use crate::request::{ConnId, HandlerResult, Outcome};
 
-/// Begins a long reply. Errors: those of its first part.
+/// Begins a long reply and sends its first part, so that a short one needs no further turn. The
+/// connection must have none in progress.
+///
+/// Errors: those of the first part; then no reply is in progress.
 pub(crate) fn start<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -32,7 +39,8 @@ pub(crate) fn start<I: SwitchIo>(
     Ok(Outcome::Begun)
 }
 
-/// Makes and sends the next slice of a connection's long reply.
+/// Makes and sends the next slice of a connection's long reply, if it has one. A slice in which
+/// nothing was found sends nothing, unless it is the last: that part ends the reply.
 ///
 /// Errors: an extension's; they end the reply.
 pub(crate) fn continue_dump<I: SwitchIo>(
@@ -40,6 +48,8 @@ pub(crate) fn continue_dump<I: SwitchIo>(
     sink: &mut SwitchSink<'_, I>,
     conn: ConnId,
 ) -> Result<(), ErrorCode> {
+    // It is taken out while a slice is made, which uses all connections, and put back unless the
+    // slice was the last. So an error ends it.
     let connection = sink.connections.by_id.get_mut(&conn);
     let Some(mut dump) = connection.and_then(|connection| connection.dump.take()) else {
         return Ok(());
@@ -50,6 +60,7 @@ pub(crate) fn continue_dump<I: SwitchIo>(
         What::Monitored(cursor) => monitored_slice(datapath, sink.connections, conn, cursor),
         What::Extension(request, from) => {
             let part = extension_multipart(datapath, sink, conn, request, *from)?;
+            // After the last part nothing goes on from here.
             *from = part.next.unwrap_or(0);
             let body = part
                 .value
@@ -61,6 +72,7 @@ pub(crate) fn continue_dump<I: SwitchIo>(
         let reply = MultipartReply { more: !last, body };
         sink.io.send(conn, dump.xid, Message::MultipartReply(reply));
     }
+    // A change that waits for reads measures from here whether the controller still reads.
     dump.continued = sink.now;
     let connection = sink.connections.by_id.get_mut(&conn);
     if let Some(connection) = connection.filter(|_| !last) {
@@ -69,7 +81,8 @@ pub(crate) fn continue_dump<I: SwitchIo>(
     Ok(())
 }
 
-/// The next slice of an initial report.
+/// The next slice of an initial report. With the last, which is sent even if it is empty, monitors
+/// that began with it report every change that they want.
 fn monitored_slice(
     datapath: &mut Datapath<impl FrameEngine>,
     connections: &mut Connections,
@@ -108,6 +121,7 @@ pub(crate) fn continue_late_dump<I: SwitchIo>(
         return;
     };
     if let Err(error) = continue_dump(datapath, sink, conn) {
+        // The request is not kept for so long, so nothing of it is quoted.
         let error = ErrorMsg::quoting(error, &[]);
         sink.io.send(conn, xid, Message::Error(error));
     }
