@@ -1,4 +1,7 @@
 //! Buffered packets: those that the switch holds for a connection until its controller decides.
+//!
+//! They are copies: the packet itself goes on, or is dropped, as its entry says. A controller that
+//! never asks for them blocks no more than its own buffers.
 
 use alloc::collections::VecDeque;
 
@@ -16,7 +19,9 @@ const HOLD_NS: u64 = 5 * Time::SEC;
 /// The packets held for one connection, oldest first.
 #[derive(Default)]
 pub(crate) struct Buffers {
+    /// Each packet with its number and the time when it was held.
     held: VecDeque<(u32, Time, Packet)>,
+    /// The number of the next packet; NO_BUFFER is left out.
     next: u32,
 }
 
@@ -24,6 +29,8 @@ impl Buffers {
     /// Holds a copy of a packet. Returns `None` if all buffers are in use, or too much of the pool
     /// is.
     pub(crate) fn hold(&mut self, now: Time, packet: &Packet) -> Option<BufferId> {
+        // Expired packets are looked for only here, at the old end, so holding one costs the same
+        // always.
         while self
             .held
             .front()
@@ -45,6 +52,7 @@ impl Buffers {
         match self.held.iter().find(|(held, ..)| *held == id.0) {
             Some((_, at, _)) if now.since(*at) <= HOLD_NS => Ok(()),
             Some(_) => Err(BadRequest::BUFFER_EMPTY),
+            // It was held once, unless the numbers have begun anew since.
             None if id.0 < self.next => Err(BadRequest::BUFFER_EMPTY),
             None => Err(BadRequest::BUFFER_UNKNOWN),
         }

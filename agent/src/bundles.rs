@@ -1,5 +1,9 @@
 //! Bundles: messages that a connection collects and then has carried out together. Spec: OpenFlow
 //! 1.4.1 section 7.3.9.
+//!
+//! A bundle is of the connection that opened it. A message is kept as it was decoded, and looked at
+//! again only at the commit, so the errors that depend on the switch come then. `commit.rs` takes
+//! the bundle out.
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
@@ -35,7 +39,10 @@ const FREED_PER_TURN: usize = 64;
 
 /// An open bundle and the messages that were added to it.
 pub(crate) struct Bundle {
+    /// The flags of its first message without TIME; all later messages must have the same.
     flags: BundleFlags,
+    /// True after a request to close it: it takes no more messages, and can only be committed or
+    /// discarded.
     is_closed: bool,
     /// The messages, each with its transaction id, in the order in which they were added.
     pub(crate) messages: ChunkedQueue<(u32, Box<Message>)>,
@@ -43,6 +50,7 @@ pub(crate) struct Bundle {
     pub(crate) port_mods: Vec<usize>,
     /// True if any message changes groups or meters.
     pub(crate) changes_groups: bool,
+    /// The memory that its messages take, by the estimate.
     held_bytes: usize,
     /// The commit that waits for its time, if one does.
     scheduled: Option<ScheduledCommit>,
@@ -50,6 +58,7 @@ pub(crate) struct Bundle {
     used: Time,
     /// The transaction id of the message that opened it, which TIMEOUT quotes.
     xid: u32,
+    /// The first bytes of that message, which TIMEOUT quotes as well.
     head: Vec<u8>,
 }
 
@@ -78,6 +87,7 @@ pub(crate) struct Bundles {
 
 /// Estimates the memory of a message from the length in its header.
 fn held_bytes(head: &[u8]) -> usize {
+    // Bytes 2 and 3 of the header.
     let length = head.get(2..4).map_or(0, |length| {
         usize::from(length[0]) << 8 | usize::from(length[1])
     });
@@ -100,6 +110,8 @@ impl Bundles {
         let id = control.bundle_id;
         let reply = match control.ty {
             BundleControlType::OPEN_REQUEST => {
+                // The bundle that has the number is lost, too. Spec: OpenFlow 1.4.1 section
+                // 7.3.9.2.
                 if self.discard(conn, id).is_ok() {
                     return Err(BundleFailed::BAD_ID);
                 }
@@ -176,6 +188,8 @@ impl Bundles {
         }
     }
 
+    /// Opens a bundle. Whether one of its number is open is the caller's to check.
+    ///
     /// Errors: BUNDLE_FAILED with OUT_OF_BUNDLES or BAD_FLAGS.
     fn start(
         &mut self,
@@ -226,11 +240,13 @@ impl Bundles {
         self.open.get_mut(&(conn, id)).ok_or(BundleFailed::BAD_ID)
     }
 
+    /// Takes a bundle out, closed or not, to be committed or discarded.
     /// Errors: BUNDLE_FAILED/BAD_ID.
     pub(crate) fn take(&mut self, conn: ConnId, id: u32) -> Result<Bundle, ErrorCode> {
         self.open.remove(&(conn, id)).ok_or(BundleFailed::BAD_ID)
     }
 
+    /// Discards an open bundle; the memory is freed later, slice by slice.
     /// Errors: BUNDLE_FAILED/BAD_ID.
     pub(crate) fn discard(&mut self, conn: ConnId, id: u32) -> Result<(), ErrorCode> {
         let bundle = self.take(conn, id)?;
@@ -296,7 +312,8 @@ impl Bundles {
         }
     }
 
-    /// Opens a bundle again that waits for the time of its commit.
+    /// Opens a bundle again that waits for the time of its commit. Until then it may be discarded,
+    /// but takes no message and no other commit.
     pub(crate) fn put_back(&mut self, conn: ConnId, bundle: Bundle, scheduled: ScheduledCommit) {
         let id = scheduled.control.bundle_id;
         let scheduled = Some(scheduled);

@@ -1,5 +1,9 @@
 //! The change in progress: which messages of others it lets pass, and which reads it waits for, so
 //! that each read shows one state.
+//!
+//! Two kinds of change take more than one slice: that of a message, which the datapath goes on
+//! with, and the commit of a bundle, whose messages the datapath does not know. At most one is in
+//! progress.
 
 use alloc::boxed::Box;
 
@@ -33,7 +37,8 @@ pub(crate) struct Change {
     pub(crate) pending: Option<Pending>,
     /// The commit in progress.
     pub(crate) commit: Option<Box<Commit>>,
-    /// Since when it waits for reads.
+    /// Since when it waits for reads: the wait ends after a time even if each part comes early
+    /// enough. `None` while it goes on.
     held_since: Option<Time>,
 }
 
@@ -43,7 +48,8 @@ impl Change {
         self.commit.is_some() || datapath.changes().in_progress()
     }
 
-    /// The origin of the message that caused the change.
+    /// The origin of the message that caused the change; `None` if there is none, or its request
+    /// was answered before the end, as one for features of tables is.
     pub(crate) fn origin(&self) -> Option<Origin<'_>> {
         let pending = self.pending.as_ref().map(Pending::origin);
         let commit = self.commit.as_ref().map(|commit| commit.origin());
@@ -61,6 +67,7 @@ impl Change {
         if !self.goes_on(datapath) {
             return true;
         }
+        // An error reply needs nothing of the tables.
         let is_met = message.is_none_or(|message| Needs::of(message).are_met(datapath));
         is_met && !self.is_of(conn, message)
     }
@@ -93,7 +100,9 @@ impl Change {
     ) -> Option<Time> {
         let connections = connections.by_id.values();
         let dumps = connections.filter_map(|connection| connection.dump.as_ref());
+        // Reads that the next slice would not change go on beside it.
         let torn = dumps.filter(|dump| !dump.needs().are_met(datapath));
+        // The slowest of them counts, but all together get no more than the time for one change.
         let last = torn.map(|dump| dump.continued.after(MAX_PART_NS)).max()?;
         let most = self
             .held_since
@@ -112,6 +121,7 @@ impl Change {
                 self.held_since.get_or_insert(sink.now);
                 return true;
             }
+            // Their time is over, and the change goes on in this call.
             Some(_) => end_reads(datapath, sink),
             None => {}
         }
@@ -119,7 +129,9 @@ impl Change {
         false
     }
 
-    /// Has the change wait neither for its time nor for reads.
+    /// Has the change wait neither for its time nor for reads, because a message has to be handled
+    /// that cannot wait: a caller has not asked [`crate::Switch::takes`]. A prepared bundle is
+    /// undone, to be prepared again for its time.
     pub(crate) fn stop_waiting<I: SwitchIo>(
         &mut self,
         datapath: &mut Datapath<impl FrameEngine>,

@@ -1,5 +1,10 @@
 //! The commit of a bundle: prepared in slices next to the live tables, then made visible to packets
 //! in one step, or undone. Spec: OpenFlow 1.4.1 section 7.3.9.
+//!
+//! While a bundle is prepared, its messages are executed by the functions that execute them at
+//! other times; the datapath stages what they change. A packet-out and a port-mod are only checked
+//! then, because their effects cannot be undone: a port-mod takes effect at the commit, a
+//! packet-out after it.
 
 use alloc::vec::Vec;
 
@@ -27,15 +32,18 @@ const MESSAGES_PER_SLICE: usize = 16;
 /// each of 200,000 entries.
 const MAX_SLICES: usize = 1 << 18;
 
-/// A commit in progress.
+/// A commit in progress. It holds the bundle, which no longer is among the open ones, so that
+/// messages cannot reach it.
 pub(crate) struct Commit {
+    /// The connection of the request, and its transaction id; the connection may have closed.
     conn: ConnId,
     xid: u32,
     /// The first bytes of the commit request, which errors quote, and the request itself.
     head: Vec<u8>,
     control: BundleControl,
     bundle: Bundle,
-    /// The number of messages that have been prepared, and in how many slices.
+    /// The number of messages that have been prepared, the one that failed included, and in how
+    /// many slices.
     prepared: usize,
     slices: usize,
     phase: CommitPhase,
@@ -71,7 +79,9 @@ enum UndoReason {
 }
 
 impl Commit {
-    /// Begins a commit, which [`Commit::slice`] does in slices.
+    /// Begins a commit, which [`Commit::slice`] does in slices. Nothing is prepared yet.
+    ///
+    /// Panics: if another change is in progress.
     pub(crate) fn begin(
         datapath: &mut Datapath<impl FrameEngine>,
         from: Origin<'_>,
@@ -146,8 +156,12 @@ impl Commit {
         clock: &mut CommitClock,
     ) -> bool {
         match self.phase {
+            // A bundle that changes groups or meters works on a copy, which has to be complete
+            // first.
             CommitPhase::Preparing if datapath.bundle().copy_groups() => false,
             CommitPhase::Preparing => {
+                // The bundle's groups are in place only while this slice prepares, and no packet
+                // comes.
                 datapath.bundle().swap_groups();
                 let prepared = self.prepare_some(datapath, sink);
                 datapath.bundle().swap_groups();
@@ -156,6 +170,7 @@ impl Commit {
                     Ok(false) => {}
                     Err(reason) => self.undo(datapath, reason),
                 }
+                // So a bundle that is not scheduled is visible as soon as it is prepared.
                 if matches!(self.phase, CommitPhase::Waiting) {
                     self.wait(datapath, sink, clock);
                 }
@@ -165,6 +180,7 @@ impl Commit {
                 self.wait(datapath, sink, clock);
                 false
             }
+            // First the datapath removes what packets do not see any more.
             CommitPhase::Reporting | CommitPhase::Undoing(_)
                 if datapath.changes().in_progress() =>
             {
@@ -185,6 +201,8 @@ impl Commit {
         }
     }
 
+    /// Gives up what is prepared; the datapath removes it in the next slices. Packets have seen
+    /// nothing of it.
     fn undo(&mut self, datapath: &mut Datapath<impl FrameEngine>, reason: UndoReason) {
         datapath.bundle().undo();
         self.phase = CommitPhase::Undoing(reason);
@@ -198,6 +216,7 @@ impl Commit {
         sink: &mut SwitchSink<'_, I>,
         clock: &mut CommitClock,
     ) {
+        // From here on, the clock that it was compared with is the one that is set.
         clock.was_set = false;
         if !sink.connections.has(self.conn) {
             return self.undo(datapath, UndoReason::Ended);
@@ -209,6 +228,7 @@ impl Commit {
         if due.is_missed(clock_ns) {
             self.undo(datapath, UndoReason::Missed);
         } else if due.at_ns <= clock_ns {
+            // The error is measured when the first packet is handled that sees the bundle.
             clock.unmeasured_ns = Some(due.at_ns);
             self.publish(datapath, sink);
         } else if due.is_early(clock_ns, n_messages) {
@@ -225,6 +245,7 @@ impl Commit {
         datapath: &mut Datapath<impl FrameEngine>,
         sink: &mut SwitchSink<'_, I>,
     ) -> Result<bool, UndoReason> {
+        // A bundle ends with its connection as long as no packet has seen it.
         if !sink.connections.has(self.conn) {
             return Err(UndoReason::Ended);
         }
@@ -232,6 +253,7 @@ impl Commit {
         if self.slices > MAX_SLICES {
             return Err(UndoReason::Failed(BundleFailed::MSG_TOO_MANY));
         }
+        // The previous message goes on, and the next one sees the state after it.
         if datapath.changes().in_progress() {
             let result = datapath.control(sink.now, sink).work().unwrap_or(Ok(()));
             result.map_err(UndoReason::Failed)?;
@@ -251,7 +273,8 @@ impl Commit {
         Ok(false)
     }
 
-    /// Makes the prepared changes visible to packets, and applies the port-mods.
+    /// Makes the prepared changes visible to packets, and applies the port-mods, all in this slice:
+    /// no packet comes in between.
     fn publish<I: SwitchIo>(
         &mut self,
         datapath: &mut Datapath<impl FrameEngine>,
@@ -267,8 +290,9 @@ impl Commit {
         self.phase = CommitPhase::Reporting;
     }
 
-    /// Runs [`follow_up`] for the next messages of a committed bundle, and sends the reply
-    /// after the last. Returns true if that was the last.
+    /// Runs [`follow_up`] for the next messages of a committed bundle, in their order, and sends
+    /// the reply after the last. Returns true if that was the last, or if the connection is closed:
+    /// then packets see the bundle, but its packet-outs are not sent.
     fn report_some<I: SwitchIo>(
         &mut self,
         datapath: &mut Datapath<impl FrameEngine>,
@@ -289,7 +313,9 @@ impl Commit {
         false
     }
 
-    /// Sends the error of the message that failed, and then MSG_FAILED for the commit.
+    /// Sends the error of the message that failed, with its own transaction id, and then MSG_FAILED
+    /// for the commit. The message is written again to be quoted, since a bundle does not keep its
+    /// bytes.
     fn report_failure<I: SwitchIo>(
         &self,
         datapath: &Datapath<impl FrameEngine>,
@@ -317,7 +343,8 @@ impl Commit {
     }
 }
 
-/// Prepares one message of a bundle. Errors: the message's.
+/// Prepares one message of a bundle, so that all that may fail has failed before packets see any of
+/// it. Errors: the message's.
 fn prepare<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,

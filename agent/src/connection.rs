@@ -35,7 +35,8 @@ pub struct Lost {
 }
 
 /// The state of one connection. Role, configuration and buffers belong to a whole channel and are
-/// kept at its main connection.
+/// kept at its main connection; those of an auxiliary connection stay as they began, without
+/// effect.
 pub(crate) struct Connection {
     /// The main connection of its channel; its own number, unless it is auxiliary.
     pub(crate) main: ConnId,
@@ -47,14 +48,19 @@ pub(crate) struct Connection {
     pub(crate) auxiliaries: Vec<ConnId>,
     /// True if its peer is a configured controller (and not, say, a tool).
     pub(crate) is_controller: bool,
+    /// The version that was agreed on; an auxiliary connection has that of its main one.
     pub(crate) version: Version,
+    /// EQUAL until a role request.
     pub(crate) role: ControllerRole,
     /// The short id that its controller chose in a role request; 0 if none.
     pub(crate) short_id: u16,
     /// The address of its peer, if known.
     pub(crate) uri: Option<Uri>,
+    /// The reasons for which it wants asynchronous messages, as master or equal, and as slave.
     pub(crate) async_config: AsyncConfig,
+    /// Bytes of a packet that a packet-in carries if no action says how many.
     pub(crate) miss_send_len: MaxLen,
+    /// The packets held for it; they are freed with it.
     pub(crate) buffers: Buffers,
     /// The time from now within which it may schedule commits.
     pub(crate) tolerances: Tolerances,
@@ -75,6 +81,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
+    /// Makes a main connection with the settings that its version begins with.
     pub(crate) fn new(conn: ConnId, version: Version, is_controller: bool) -> Self {
         Self {
             main: conn,

@@ -1,4 +1,7 @@
 //! The connections of a switch.
+//!
+//! A channel is a main connection and its auxiliary ones. What a controller sets is stored at the
+//! main connection; a long reply and flow monitors are at the connection that asked for them.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -8,16 +11,19 @@ use bofuss_oflib::Version;
 use crate::connection::Connection;
 use crate::request::ConnId;
 
-/// All connections, and what their controllers share.
+/// All connections, and what their controllers share. Invariant: the main connection of each is
+/// here, too.
 #[derive(Default)]
 pub(crate) struct Connections {
+    /// By number: events reach them in this order.
     pub(crate) by_id: BTreeMap<ConnId, Connection>,
-    /// The newest generation id of a role request for master or slave.
+    /// The newest generation id of a role request for master or slave; it outlives the connection
+    /// that sent it.
     pub(crate) generation_id: Option<u64>,
 }
 
 impl Connections {
-    /// The main connection of the channel to which `conn` belongs.
+    /// The main connection of the channel to which `conn` belongs. Panics: if `conn` is closed.
     pub(crate) fn channel(&mut self, conn: ConnId) -> &mut Connection {
         let main = self.by_id.get(&conn).map_or(conn, |conn| conn.main);
         self.by_id
@@ -36,7 +42,8 @@ impl Connections {
         connection.is_some_and(|connection| connection.dump.is_some())
     }
 
-    /// Returns true if a configured controller is connected.
+    /// Returns true if a configured controller is connected, whatever its role: the fail mode then
+    /// ends.
     pub(crate) fn has_controller(&self) -> bool {
         self.by_id.values().any(|conn| conn.is_controller)
     }
@@ -69,7 +76,8 @@ impl Connections {
         true
     }
 
-    /// Removes a connection; with a main connection also its auxiliary ones. Returns all of them.
+    /// Removes a connection; with a main connection also its auxiliary ones. Returns all of them,
+    /// none if it was removed before.
     pub(crate) fn remove(&mut self, conn: ConnId) -> Vec<ConnId> {
         let with_it = |(id, other): &(&ConnId, &Connection)| **id == conn || other.main == conn;
         let ended = self.by_id.iter().filter(with_it);

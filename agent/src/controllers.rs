@@ -20,7 +20,7 @@ use crate::io::SwitchIo;
 use crate::request::ConnId;
 
 impl Connection {
-    /// The status of its controller.
+    /// The status of its controller, which is up: [`ended_status`] makes the last one.
     pub(crate) fn status(&self, reason: ControllerStatusReason) -> ControllerStatus {
         ControllerStatus {
             short_id: self.short_id,
@@ -41,8 +41,11 @@ impl Connection {
         self.version.has_stat_lists() && wants
     }
 
-    /// Stores the newest status of another controller until it can be sent.
+    /// Stores the newest status of another controller until it can be sent. One that waits to be
+    /// announced as connected is either announced with its newest state, or never mentioned if it
+    /// has ended.
     fn note_controller(&mut self, of: ConnId, mut status: ControllerStatus) {
+        // The older status is removed even if the newer one is not wanted: it would be wrong.
         let before = self.late_controllers.remove(&of);
         let is_news = before.is_some_and(|before| {
             before.reason == ControllerStatusReason::CHANNEL_STATUS
@@ -70,7 +73,8 @@ impl Connection {
     }
 }
 
-/// Sets the address of a connection's peer.
+/// Sets the address of a connection's peer, also in the statuses that wait: a connection is
+/// announced before its address is known.
 pub(crate) fn set_peer(connections: &mut Connections, conn: ConnId, uri: &str) {
     let uri = Some(Uri(String::from(uri)));
     if let Some(connection) = connections.by_id.get_mut(&conn) {
@@ -83,7 +87,8 @@ pub(crate) fn set_peer(connections: &mut Connections, conn: ConnId, uri: &str) {
     }
 }
 
-/// Stores the status of a connection's controller for all other controllers that want it.
+/// Stores the status of a connection's controller for all other controllers that want it. Nothing
+/// is sent here, so a call costs the same whoever reads.
 pub(crate) fn note_status(connections: &mut Connections, of: ConnId, status: &ControllerStatus) {
     for (id, other) in &mut connections.by_id {
         if *id != of {
@@ -114,14 +119,16 @@ pub(crate) fn ended_status(connections: &Connections, conn: ConnId) -> Option<Co
     })
 }
 
-/// Sends a waiting status to every connection that has room.
+/// Sends a waiting status to every connection that has room, one to each; the rest waits for the
+/// next turn.
 pub(crate) fn report_controllers<I: SwitchIo>(connections: &mut Connections, io: &mut I) {
     for (id, connection) in &mut connections.by_id {
         connection.report_late_controller(*id, io);
     }
 }
 
-/// The status of every controller.
+/// The status of every controller, the one that asks included. Spec: OpenFlow 1.5.1 section
+/// 7.3.5.20.
 pub(crate) fn controller_statuses(connections: &Connections) -> Vec<ControllerStatus> {
     let mains = connections.by_id.values().filter(|c| c.auxiliary_id == 0);
     mains

@@ -43,9 +43,9 @@ pub(crate) const UNASKED: u32 = 0;
 pub struct SwitchSink<'a, I> {
     /// The time of the call, which all that it causes has.
     pub(crate) now: Time,
-    /// The receivers of events.
+    /// The receivers of events; `io` knows which of them have room.
     pub(crate) connections: &'a mut Connections,
-    /// The way out of the switch.
+    /// The program that runs the switch.
     pub(crate) io: &'a mut I,
 }
 

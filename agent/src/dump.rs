@@ -1,4 +1,9 @@
 //! Long replies, made in slices: flow statistics and their sums, groups, meters.
+//!
+//! A dump is the position in a walk, and not a copy of what it lists: so it takes the same memory
+//! for any table, and counters are those of the moment in which each is listed.
+//! [`crate::change::Change`] sees to it that a list of entries, groups or meters shows one state
+//! nevertheless. `replies.rs` sends the parts.
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -13,14 +18,16 @@ use bofuss_oflib::{ErrorCode, ExtValue};
 
 use crate::turns::Needs;
 
-/// How many groups or meters one slice lists.
+/// The number of groups or meters that one slice lists. A slice of entries has those that the
+/// datapath's cursor visits.
 const LISTED_PER_SLICE: usize = 32;
 
 /// A long reply in progress.
 pub(crate) struct Dump {
+    /// The transaction id of the request, which all parts have.
     pub(crate) xid: u32,
     pub(crate) what: What,
-    /// The time when its last part was sent.
+    /// The time of its last slice: a change waits no longer than a bound for the next.
     pub(crate) continued: Time,
 }
 
@@ -28,7 +35,8 @@ pub(crate) struct Dump {
 pub(crate) enum What {
     /// Flow entries.
     Entries(Entries),
-    /// Groups or meters, and the ids that are still to be visited.
+    /// Groups or meters, and the ids that are still to be visited. By id, so that it does not
+    /// matter what comes or goes in between.
     List(DumpedList, RangeInclusive<u32>),
     /// An extension's answer: the request, and where the next part begins.
     Extension(ExtValue, u64),
@@ -69,6 +77,7 @@ pub(crate) enum EntryReport {
 
 impl Dump {
     fn new(xid: u32, what: What) -> Self {
+        // The first slice, which is made at once, sets the time.
         let continued = Time(0);
         Self {
             xid,
@@ -85,6 +94,8 @@ impl Dump {
                 Needs::OneState(false)
             }
             What::List(DumpedList::Group | DumpedList::Meter, _) => Needs::OneState(true),
+            // What an extension keeps is its own, and a monitor is told of each change, so it
+            // misses none.
             What::Extension(..) | What::Monitored(_) => Needs::Nothing,
         }
     }
@@ -95,7 +106,8 @@ impl Dump {
         self.beginning().is_none()
     }
 
-    /// A reply about flow entries, to a FLOW, FLOW_STATS or AGGREGATE request.
+    /// A reply about flow entries, to a FLOW, FLOW_STATS or AGGREGATE request. If the request names
+    /// a cookie, a group or a port, the walk skips entries that certainly lack it.
     pub(crate) fn flows(xid: u32, request: &FlowStatsRequest, report: EntryReport) -> Self {
         let filter = Filter::from(request);
         let entries = Entries {
@@ -148,6 +160,7 @@ impl Dump {
         Ok(Self::list(xid, listed, one))
     }
 
+    /// A list of one id, or of all if there is none.
     fn list(xid: u32, listed: DumpedList, one: Option<u32>) -> Self {
         let ids = one.map_or(0..=u32::MAX, |id| id..=id);
         let what = What::List(listed, ids);
@@ -159,6 +172,8 @@ impl Dump {
 pub(crate) type Slice = (bool, Option<ReplyBody>);
 
 impl Entries {
+    /// Visits the next slice of entries. The sums are one reply, which comes with the last slice;
+    /// of the other reports each slice is a part, unless it has found none and is not the last.
     pub(crate) fn slice(&mut self, now: Time, settled: &Settled<'_, impl FrameEngine>) -> Slice {
         let datapath = settled.datapath();
         let filter = &self.filter;
@@ -167,6 +182,7 @@ impl Entries {
         let last = settled.slice(&mut self.cursor, |table, entry| match report {
             _ if !filter.selects(entry) => {}
             EntryReport::Sums(sums) => {
+                // Entries that report no packets or bytes are counted all the same.
                 sums.packet_count = sums.packet_count.saturating_add(entry.packets);
                 sums.byte_count = sums.byte_count.saturating_add(entry.bytes);
                 sums.flow_count += 1;
@@ -199,7 +215,8 @@ fn counters(entry: FlowEntry) -> FlowCounters {
     }
 }
 
-/// Lists the next groups or meters.
+/// Lists the next groups or meters, and moves `ids` past them. It is the last slice if it is not
+/// full, or has reached the last id.
 pub(crate) fn list(
     now: Time,
     datapath: &Datapath<impl FrameEngine>,
@@ -237,6 +254,7 @@ pub(crate) fn list(
     (count < most || next == Some(*ids.end()), Some(body))
 }
 
+/// The description of an entry; `now` is the end of the time for which it has existed.
 fn flow_stats(
     datapath: &Datapath<impl FrameEngine>,
     now: Time,

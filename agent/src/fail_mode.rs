@@ -1,4 +1,8 @@
 //! What the switch does while no controller is connected. Spec: OpenFlow 1.3.5 section 6.3.3.
+//!
+//! The fail mode's entry is one like any other: controllers see it and may change or delete it.
+//! They get no FLOW_REMOVED for it. Tools such as `dpctl` are no configured controllers, so they do
+//! not end the fail mode.
 
 use core::fmt;
 
@@ -70,7 +74,8 @@ pub const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
 /// The entry that stands in for a controller.
 pub(crate) struct StandIn {
     pub(crate) mode: FailMode,
-    /// The action of the entry, while it is in table 0.
+    /// The action of the entry that was to be added last, while no controller is connected. A table
+    /// without place for the entry does not get it later either.
     action: Option<Action>,
 }
 
@@ -94,6 +99,7 @@ impl StandIn {
         }
         let alone = !connections.has_controller();
         let wanted = self.mode.action(datapath.catalogue()).filter(|_| alone);
+        // Called after each event of connections, so mostly nothing has changed.
         if wanted == self.action {
             return;
         }
@@ -107,6 +113,7 @@ impl StandIn {
     }
 }
 
+/// Adds the entry, unless a table-miss entry decides already, or the table would have to evict one.
 fn add(now: Time, datapath: &mut Datapath<impl FrameEngine>, action: Action) {
     let miss = datapath.tables()[0].find(0, &(&Match::ANY).into());
     if miss.is_some()
@@ -128,6 +135,8 @@ fn add(now: Time, datapath: &mut Datapath<impl FrameEngine>, action: Action) {
     }
 }
 
+/// Removes the entry, if it still has the fail mode's cookie: a controller may have replaced it by
+/// one of its own.
 fn remove(now: Time, datapath: &mut Datapath<impl FrameEngine>) {
     let mut flow_mod = stand_in();
     flow_mod.command = FlowModCommand::DELETE_STRICT;

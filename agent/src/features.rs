@@ -14,13 +14,17 @@ use crate::connection::Connection;
 /// How the switch identifies itself to controllers.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
-    /// Its datapath id.
+    /// Its datapath id, by which controllers tell switches apart: by convention a MAC address in
+    /// the lower 48 bits, and a number of the implementer's above. Spec: OpenFlow 1.3.5 section
+    /// 7.3.1.
     pub datapath_id: u64,
-    /// Its description.
+    /// Its description, for people. The experimenter message `set_desc` changes a part of it.
     pub desc: Desc,
 }
 
-/// The body of FEATURES_REPLY on a connection.
+/// The body of FEATURES_REPLY on a connection, as far as a version has it: actions and ports are
+/// only in that of older ones. `n_buffers` is for a switch that holds packets; the caller replaces
+/// it otherwise.
 pub(crate) fn features(
     datapath: &Datapath<impl FrameEngine>,
     identity: &Identity,
@@ -46,7 +50,7 @@ pub(crate) fn features(
     }
 }
 
-/// The description of every port.
+/// The description of every port, in the order of their numbers.
 pub(crate) fn port_descs(datapath: &Datapath<impl FrameEngine>) -> Vec<PortDesc> {
     let ports = datapath.ports().values();
     ports.map(|port| port.desc.clone()).collect()

@@ -1,4 +1,8 @@
 //! Packets of a controller: sent as bytes or held for it, for a packet-out, a flow-mod or a trace.
+//!
+//! Bytes that a controller sends become a packet as received ones do, with the fields that the
+//! switch supplies as they begin. A held packet goes on with its key as it was when the packet-in
+//! was sent.
 
 use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Datapath, Time};
@@ -27,6 +31,7 @@ pub(crate) fn check_bytes(bytes: &[u8], fields: &Match) -> Result<(), ErrorCode>
     if packet_type::supported().all(|one| one != named) {
         return Err(BadMatch::BAD_VALUE);
     }
+    // The front names the type that the bytes have; its last four bytes are that packet type.
     let is_of_type = match packet_type::front(bytes) {
         Some(front) => front.ends_with(&named.to_be_bytes()),
         None => false,
@@ -38,8 +43,10 @@ pub(crate) fn check_bytes(bytes: &[u8], fields: &Match) -> Result<(), ErrorCode>
     Ok(())
 }
 
-/// Makes a packet of bytes that a controller sent; `None` if the pool is exhausted. Errors:
-/// BAD_REQUEST/BAD_PACKET if there are no bytes, or if a packet without Ethernet is not IP.
+/// Makes a packet of bytes that a controller sent, as if they had arrived on `in_port`, which need
+/// not exist; `None` if the pool is exhausted.
+///
+/// Errors: BAD_REQUEST/BAD_PACKET if there are no bytes, or if a packet without Ethernet is not IP.
 pub(crate) fn packet_of(
     datapath: &Datapath<impl FrameEngine>,
     bytes: &[u8],
@@ -60,6 +67,10 @@ pub(crate) fn packet_of(
     Ok(frame.map(|frame| Packet::without_ethernet(frame, in_port, additions)))
 }
 
+/// Executes a packet-out at once; it is never a change in slices. A held packet leaves its buffer,
+/// also if the actions then drop it.
+///
+/// Errors: as for [`check_packet_out`]; then nothing is sent, and the packet stays held.
 pub(crate) fn packet_out<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -81,6 +92,7 @@ pub(crate) fn packet_out<I: SwitchIo>(
             .buffers
             .take(sink.now, out.buffer_id)?
     };
+    // The packet type is no field of the key, but says how the bytes were read.
     let given = out.fields.fields().iter();
     for one in given.filter(|one| one.field != PACKET_TYPE) {
         packet.key_mut().set(one.field, one.number());
@@ -91,7 +103,11 @@ pub(crate) fn packet_out<I: SwitchIo>(
     Ok(Outcome::Done)
 }
 
-/// Errors: those of PACKET_OUT; then nothing is sent.
+/// Checks a packet-out without sending anything; a bundle does so long before it sends the packet,
+/// and then a held packet may have expired.
+///
+/// Errors: BAD_REQUEST with BAD_PORT, BAD_PACKET, BUFFER_EMPTY or BUFFER_UNKNOWN; BAD_MATCH with
+/// BAD_FIELD or BAD_VALUE; those of the actions.
 pub(crate) fn check_packet_out(
     datapath: &Datapath<impl FrameEngine>,
     connections: &mut Connections,
@@ -107,6 +123,8 @@ pub(crate) fn check_packet_out(
     if !fields.all(|one| may_be_given(one.field)) {
         return Err(BadMatch::BAD_FIELD);
     }
+    // No match promises headers, so actions on headers that the packet lacks are accepted, and do
+    // nothing.
     datapath.checker().actions(TableId(0), None, &out.actions)?;
     if out.buffer_id != BufferId::NO_BUFFER {
         connections.channel(conn).buffers.check(now, out.buffer_id)
@@ -115,7 +133,10 @@ pub(crate) fn check_packet_out(
     }
 }
 
-/// Has a buffered packet pass the tables again. Errors: those of its buffer.
+/// Has a buffered packet pass the tables again, from the first on, because a flow-mod names it and
+/// is done: the same as a packet-out with an output to TABLE. Spec: OpenFlow 1.3.5 section 7.3.4.1.
+///
+/// Errors: those of its buffer. The flow-mod has been carried out then, and stays so.
 pub(crate) fn resubmit<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,

@@ -20,8 +20,9 @@ pub trait SwitchIo {
     /// Sends a message on a connection. No message is lost silently: a connection whose peer does
     /// not read is closed in the end, and the controller has to synchronise again.
     fn send(&mut self, conn: ConnId, xid: u32, message: Message);
-    /// Returns true if a connection has room for messages. If false, packet-ins are dropped and
-    /// other messages are deferred.
+    /// Returns true if a connection has room for messages. If false, packet-ins, notifications and
+    /// triggered statistics are dropped, long replies and changes of ports wait, and the rest is
+    /// sent all the same. The answer may change between two calls.
     fn has_room(&self, conn: ConnId) -> bool;
     /// Returns true if a connection has room for a packet-in from this ingress port; if so, the
     /// packet-in is counted as sent.

@@ -1,4 +1,9 @@
 //! Reports changes of entries to the connections that monitor them.
+//!
+//! The datapath records changes while any connection has a monitor. Each call of the switch that
+//! may change entries is followed by [`report_news`], so that a report tells who caused the change,
+//! and sees the entries as they are directly after it. `monitors.rs` decides what a connection
+//! gets.
 
 use alloc::{vec, vec::Vec};
 
@@ -37,6 +42,7 @@ pub(crate) fn monitor_entries<I: SwitchIo>(
     let walks = connection.monitoring.change(datapath, requests)?;
     // The ONF's extension for 1.3 deletes a monitor with a message that has no reply.
     let is_silent = !connection.version.has_bundles() && requests.iter().any(ends_one);
+    // Before the walk begins, so that no change is missed between its slices.
     follow_monitored(datapath, sink.connections);
     if walks {
         return start(datapath, sink, conn, Dump::monitored(xid));
@@ -48,7 +54,9 @@ pub(crate) fn monitor_entries<I: SwitchIo>(
     })
 }
 
-/// Has the datapath record changes of entries as long as any connection monitors them.
+/// Has the datapath record changes of entries as long as any connection monitors them; without a
+/// monitor, changes cost nothing more. To be called after monitors or connections have come or
+/// gone.
 pub(crate) fn follow_monitored(
     datapath: &mut Datapath<impl FrameEngine>,
     connections: &Connections,
@@ -57,13 +65,15 @@ pub(crate) fn follow_monitored(
         .by_id
         .values()
         .any(|conn| !conn.monitoring.is_empty());
+    // Setting it again would forget what is recorded and not yet reported.
     if wanted != datapath.changes().news().is_followed() {
         datapath.news_mut().follow(wanted);
     }
 }
 
-/// Prepares for the changes of a connection's request: reports those made before it, and
-/// forgets the ABBREVs of the previous request.
+/// Prepares for the changes of a connection's request: reports those made before it, which have
+/// another cause, and forgets the ABBREVs of the previous request. Not to be called while a change
+/// is in progress, whose request goes on.
 pub(crate) fn begin_request<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -77,7 +87,9 @@ pub(crate) fn begin_request<I: SwitchIo>(
     }
 }
 
-/// Reports the changes since the last call to the connections that monitor entries.
+/// Reports the changes since the last call to the connections that monitor entries; all have the
+/// same `cause`. A connection without room gets PAUSED in place of the first report that it would
+/// miss, and from then on only removals, until [`report_late_entries`] has caught up.
 pub(crate) fn report_news<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -88,6 +100,7 @@ pub(crate) fn report_news<I: SwitchIo>(
     }
     let news = datapath.news_mut().take();
     let first = first_added(&news);
+    // The pause begins before these changes, so the first entry that they added is new to it.
     let since = first.unwrap_or_else(|| datapath.next_entry_number());
     for (id, conn) in &mut sink.connections.by_id {
         let monitoring = &mut conn.monitoring;
@@ -118,7 +131,8 @@ pub(crate) fn report_news<I: SwitchIo>(
     }
 }
 
-/// Reports to a connection that reads again one slice of what was held back.
+/// Reports to a connection that reads again one slice of what was held back, and RESUMED after the
+/// last. Spec: OpenFlow 1.4.1 section 7.3.5.17.
 pub(crate) fn report_late_entries<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,

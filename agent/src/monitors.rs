@@ -1,5 +1,8 @@
 //! Flow monitors: which changes of entries a connection wants reported, and what is reported of a
 //! change. Spec: OpenFlow 1.4.1 section 7.3.5.17.
+//!
+//! A connection that does not read is told of removals at once. Of other changes [`Pause`]
+//! remembers which entries changed, not how, and reports each in the state that it has then.
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
@@ -74,6 +77,8 @@ pub(crate) struct Scene<'a, E: FrameEngine> {
 }
 
 impl Monitor {
+    /// Returns true if it is about this entry, or was with the instructions `before`: an entry that
+    /// a change has moved out of the filter's outputs is reported once more.
     fn selects(&self, table: TableId, entry: &Entry, before: Option<&Instructions>) -> bool {
         let in_table = self.table_id == TableId::ALL || self.table_id == table;
         in_table
@@ -98,12 +103,13 @@ impl Monitoring {
     /// Returns true if any of them wants an initial report.
     ///
     /// Errors: FLOW_MONITOR_FAILED with MONITOR_EXISTS, UNKNOWN_MONITOR, BAD_FLAGS, BAD_TABLE_ID,
-    /// BAD_OUT, or INVALID_MONITOR if there are too many.
+    /// BAD_OUT, BAD_COMMAND, or INVALID_MONITOR if there are too many.
     pub(crate) fn change(
         &mut self,
         datapath: &Datapath<impl FrameEngine>,
         requests: &[FlowMonitorRequest],
     ) -> Result<bool, ErrorCode> {
+        // A copy, so that a wrong request undoes those before it.
         let mut monitors = self.monitors.clone();
         let mut walks = false;
         for request in requests {
@@ -131,6 +137,7 @@ impl Monitoring {
             }
         }
         self.monitors = monitors;
+        // Nothing is left to be reported, so the pause ends without RESUMED.
         if self.monitors.is_empty() {
             self.pause = None;
         }
@@ -186,6 +193,7 @@ impl Monitoring {
             walk.is_some_and(|walk| !walk.has_passed(news.table_id, news.key, engine));
         for monitor in self.monitors.values() {
             let is_others = scene.is_foreign && monitor.flags.has(FlowMonitorFlags::ONLY_OWN);
+            // The initial report will show the entry as it is after the change.
             let is_later = monitor.is_beginning && comes_later;
             let wants = monitor.flags.has(wanted) && !is_others && !is_later;
             if wants && monitor.selects(news.table_id, entry, before) {
@@ -208,6 +216,8 @@ impl Monitoring {
             if flags == FlowMonitorFlags(0) {
                 continue;
             }
+            // The controller knows what it asked for, so one ABBREV with its transaction id stands
+            // for all changes of the request.
             match scene.own {
                 Some(_) if flags.has(FlowMonitorFlags::NO_ABBREV) => {}
                 Some(_) if self.has_abbreviated => continue,
@@ -261,6 +271,8 @@ impl Monitoring {
                 break;
             };
             let is_wanted = flags != FlowMonitorFlags(0);
+            // Changes that nobody wants are noted as well: the entry may be remembered under
+            // another key.
             let goes = pause.note(one, flags, scene.datapath.config().engine);
             if goes && is_wanted {
                 updates.extend(update_of(scene, one, flags));

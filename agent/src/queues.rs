@@ -1,5 +1,10 @@
 //! Queues for controllers: QUEUE_GET_CONFIG, the multiparts about queues, and BOFUSS's experimenter
 //! messages that make and delete them.
+//!
+//! OpenFlow only lets controllers read queues; how they are made is left to the switch. The
+//! messages here are those that BOFUSS has for it, with the same bytes, so that its tools work. A
+//! queue is described by the properties of OpenFlow 1.3 in each of them, whatever version the
+//! connection speaks.
 
 use alloc::{string::String, string::ToString, vec::Vec};
 
@@ -24,12 +29,14 @@ const OPENFLOW: u32 = 0x0000_26e1;
 /// The size in bytes of the description in SET_DESC, which a zero byte ends.
 pub const DESC_BYTES: usize = 256;
 
+/// The port, and padding; the packet queue is the data.
 const QUEUE_ARGS: &[Arg] = &[word("port"), word("pad")];
 
 const fn word(name: &'static str) -> Arg {
     Arg { name, bytes: 4 }
 }
 
+/// A row of BOFUSS's. It changes the switch, so a slave may not send it, and it waits for its turn.
 const fn row(ty: u32, name: &'static str, args: &'static [Arg]) -> ExtRow {
     ExtRow::new(ExtKind::Message, OPENFLOW, ty, name)
         .with_args(args)
@@ -49,6 +56,7 @@ pub static ROWS: [ExtRow; 4] = [
         .that_changes(),
 ];
 
+/// The codec of the packet queue in a message: always that of 1.3, which BOFUSS speaks.
 fn codec() -> Codec {
     Codec::new(Version::V1_3, alloc::sync::Arc::default())
 }
@@ -75,7 +83,8 @@ pub fn properties(spec: &QueueSpec, port_kbps: u32) -> Vec<QueueProperty> {
     list
 }
 
-/// A rate in thousandths of its port's; `None` if the port's rate is not known.
+/// A rate in thousandths of its port's, at most 1,000; `None` if there is no rate, or it is in kb/s
+/// and the port's is not known.
 fn per_mille(rate: Option<Rate>, port_kbps: u32) -> Option<u16> {
     match rate? {
         Rate::PerMille(share) => Some(share),
@@ -86,7 +95,8 @@ fn per_mille(rate: Option<Rate>, port_kbps: u32) -> Option<u16> {
     }
 }
 
-/// A rate in kb/s; 0 if there is none, or if it is in thousandths.
+/// A rate in kb/s; 0 if there is none, or if it is in thousandths, which have a property of their
+/// own.
 fn kbps(rate: Option<Rate>) -> u32 {
     match rate {
         Some(Rate::Kbps(kbps)) => kbps,
@@ -100,8 +110,12 @@ fn rate_of_share(share: u16) -> Option<Rate> {
     (share <= 1000).then_some(Rate::PerMille(share))
 }
 
-/// Reads a queue's configuration from its properties. Errors: BAD_REQUEST with BAD_EXPERIMENTER or
-/// BAD_LEN.
+/// Reads a queue's configuration from its properties. Those that are left out have their defaults,
+/// and of two rates for the same limit the later property counts; a rate of 0 kb/s is none. Whether
+/// the port can have such a queue is not checked here.
+///
+/// Errors: BAD_REQUEST with BAD_EXPERIMENTER for a property that is not ours, or BAD_LEN if ours
+/// does not have 16 bytes.
 pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
     let mut spec = QueueSpec::default();
     for property in properties {
@@ -148,6 +162,8 @@ pub(crate) fn queue_message<I: SwitchIo>(
     })
 }
 
+/// Gives a port the discipline whose name is the data; no name of a discipline is invalid UTF-8, so
+/// such a name is not found either. Errors: QUEUE_OP_FAILED.
 fn set_discipline<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -161,6 +177,8 @@ fn set_discipline<I: SwitchIo>(
     set.map_err(|error| error.0)
 }
 
+/// Sets the description of the datapath; it stays until the switch ends or is configured anew.
+/// Errors: BAD_REQUEST/BAD_LEN.
 fn set_description(identity: &mut Identity, data: &[u8]) -> Result<(), ErrorCode> {
     if data.len() != DESC_BYTES {
         return Err(BadRequest::BAD_LEN);
@@ -170,6 +188,10 @@ fn set_description(identity: &mut Identity, data: &[u8]) -> Result<(), ErrorCode
     Ok(())
 }
 
+/// Makes, changes or deletes a queue. The port is the message's; that in the packet queue is not
+/// looked at, and of a queue to delete only the number.
+///
+/// Errors: BAD_REQUEST with BAD_LEN or BAD_EXPERIMENTER, QUEUE_OP_FAILED.
 fn change_queue<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -180,6 +202,7 @@ fn change_queue<I: SwitchIo>(
     let port = PortNo(value.args[0] as u32);
     let mut r = Reader::new(&codec, &value.data.0);
     let queue = r.get::<PacketQueue>().map_err(|error| error.error)?;
+    // One packet queue is all that the data may have.
     r.finish().map_err(|error| error.error)?;
     if delete {
         let deleted = datapath
@@ -192,7 +215,10 @@ fn change_queue<I: SwitchIo>(
     modified.map_err(|error| error.0)
 }
 
-/// The queues of a port, or for ANY those of all ports. Errors: QUEUE_OP_FAILED/BAD_PORT.
+/// The queues of a port, or for ANY those of all ports, port by port. A port without queues has
+/// none to list, and that is no error.
+///
+/// Errors: QUEUE_OP_FAILED/BAD_PORT.
 fn queues_of(
     datapath: &Datapath<impl FrameEngine>,
     wanted: PortNo,
@@ -226,7 +252,7 @@ pub(crate) fn queues(
     Ok(QueueConfig { port, queues })
 }
 
-/// The queues that a request names.
+/// The queues that a request names; for ALL there may be none.
 ///
 /// Errors: QUEUE_OP_FAILED with BAD_PORT, or BAD_QUEUE if none of the requested ports has it.
 fn queues_asked<'a>(

@@ -24,7 +24,7 @@ pub struct Refusal {
 /// One message from a connection.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// Its transaction id.
+    /// Its transaction id, which replies and errors repeat.
     pub xid: u32,
     /// Its first bytes, which errors quote.
     pub head: &'a [u8],
@@ -36,6 +36,7 @@ pub struct Request<'a> {
 /// quote.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'a> {
+    /// The connection that sent it, main or auxiliary: replies go there.
     pub(crate) conn: ConnId,
     pub(crate) xid: u32,
     pub(crate) head: &'a [u8],
@@ -62,7 +63,8 @@ pub(crate) enum Outcome {
 /// What became of a message. Errors: the one that refuses it; then nothing has changed.
 pub(crate) type HandlerResult = Result<Outcome, ErrorCode>;
 
-/// A message whose change goes on in slices.
+/// A message whose change goes on in slices, kept so that hooks and other controllers can be told
+/// of it at the end. Its connection may close before, and then nobody is told.
 pub(crate) struct Pending {
     pub(crate) conn: ConnId,
     pub(crate) xid: u32,

@@ -1,4 +1,7 @@
 //! Controller roles. Spec: OpenFlow 1.3.5 sections 6.3.5 and 7.3.9.
+//!
+//! A role belongs to a channel: auxiliary connections have that of their main connection. A switch
+//! has at most one master, which this file ensures, and any number of slaves and equals.
 
 use alloc::vec::Vec;
 
@@ -27,8 +30,10 @@ pub(crate) fn change_role<I: SwitchIo>(
     asked: &Role,
     io: &mut I,
 ) -> Result<Role, ErrorCode> {
+    // Roles that controllers agree on among themselves, and so have a generation.
     let elected = asked.role == ControllerRole::MASTER || asked.role == ControllerRole::SLAVE;
     let channel = connections.channel(conn);
+    // From here on, the main connection stands for whichever has asked.
     let conn = channel.main;
     let before = (channel.role, channel.short_id);
     let version = channel.version;
@@ -36,6 +41,7 @@ pub(crate) fn change_role<I: SwitchIo>(
         0 => channel.short_id,
         other => other,
     };
+    // All checks come before the first change, also of the generation id.
     for (id, other) in &connections.by_id {
         if *id != conn && short_id != 0 && other.short_id == short_id {
             return Err(RoleRequestFailed::ID_IN_USE);
@@ -67,12 +73,14 @@ pub(crate) fn change_role<I: SwitchIo>(
     for id in demoted {
         note_change(connections, id, ControllerStatusReason::ROLE);
     }
+    // One status for both changes: it has the new short id in any case.
     if role != before.0 {
         note_change(connections, conn, ControllerStatusReason::ROLE);
     } else if short_id != before.1 {
         note_change(connections, conn, ControllerStatusReason::SHORT_ID);
     }
     report_controllers(connections, io);
+    // All ones stand for a generation id that no controller has set.
     Ok(Role {
         role,
         generation_id: connections.generation_id.unwrap_or(u64::MAX),
@@ -80,8 +88,9 @@ pub(crate) fn change_role<I: SwitchIo>(
     })
 }
 
-/// Returns true if a slave is refused this message with IS_SLAVE. Spec: OpenFlow 1.3.5 section
-/// 6.3.5.
+/// Returns true if a slave is refused this message with IS_SLAVE: it would change the switch or
+/// send a packet. What concerns only the slave's own connection, such as the messages that it
+/// wants, and all reads are allowed. Spec: OpenFlow 1.3.5 section 6.3.5.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "multipart requests ask, but for those that are named"

@@ -61,6 +61,7 @@ impl CommitErrors {
         let mut above = all;
         for (place, count) in self.counts.iter().enumerate() {
             above -= count;
+            // A hundredth of the commits at most is worse than this bound.
             if above * 100 <= all && place + 1 < ERROR_COUNTS {
                 return ACCURACY_NS.max(FIRST_ERROR_BOUND_NS << place);
             }
@@ -148,7 +149,7 @@ impl CommitClock {
         }))
     }
 
-    /// Returns true if the time of a commit has come.
+    /// Returns true if the time of a commit has come; such a commit begins at once.
     pub(crate) fn is_due(&self, now: Time, commit: &ScheduledCommit) -> bool {
         self.ns(now).is_some_and(|ns| commit.at_ns <= ns)
     }
@@ -170,6 +171,7 @@ impl CommitClock {
         if at_ns > clock_ns.saturating_add(tolerances.max_future_ns) {
             return Err(BundleFailed::SCHED_FUTURE);
         }
+        // A time in the past is accepted as far as the connection tolerates it.
         if at_ns.saturating_add(tolerances.max_past_ns) < clock_ns {
             return Err(BundleFailed::SCHED_PAST);
         }

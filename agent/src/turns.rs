@@ -1,5 +1,9 @@
 //! What messages and reads need of the tables: whether they are handled between the slices of a
 //! change.
+//!
+//! A message that is let through although it needs the tables would see or make half a change; one
+//! that is held back needlessly makes its controller wait for another's, up to seconds. Messages
+//! have no wildcard arm, so a new one does not compile before its needs are stated.
 
 use bofuss_datapath::Datapath;
 use bofuss_datapath::engine::FrameEngine;
@@ -13,14 +17,16 @@ use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
 pub(crate) enum Needs {
     /// Nothing that a change in progress touches, or no more than a packet.
     Nothing,
-    /// It reads them. The flag: also how many entries use a group or a meter.
+    /// It reads them, and must see one state from its first part to its last. The flag: also how
+    /// many entries use a group or a meter, which changes while a bundle is still prepared.
     OneState(bool),
     /// It changes them, and waits for its turn.
     Turn,
 }
 
 impl Needs {
-    /// What a message needs.
+    /// The needs of a message, whatever change is in progress. That a connection's own messages
+    /// keep their order is not looked at here: see [`crate::change::Change::lets_pass`].
     pub(crate) fn of(message: &Message) -> Self {
         match message {
             Message::FlowMod(_)
@@ -44,8 +50,10 @@ impl Needs {
             | Message::PacketIn(_)
             | Message::FlowRemoved(_)
             | Message::PortStatus(_)
+            // A packet-out needs what a packet needs, and sees what packets see.
             | Message::PacketOut(_)
             | Message::MultipartReply(_)
+            // A barrier concerns its own connection's messages alone, and waits for these anyway.
             | Message::BarrierRequest(_)
             | Message::BarrierReply(_)
             | Message::QueueGetConfigRequest(_)
@@ -59,11 +67,13 @@ impl Needs {
             | Message::TableStatus(_)
             | Message::RequestForward(_)
             | Message::ControllerStatus(_)
+            // It is only collected; the commit changes something.
             | Message::BundleAdd(_) => Self::Nothing,
         }
     }
 
-    /// Only a commit at once changes anything now.
+    /// Only a commit at once changes anything now. One at a stated time is accepted, and takes its
+    /// turn when the time comes.
     fn of_bundle_control(control: &BundleControl) -> Self {
         let commits = control.ty == BundleControlType::COMMIT_REQUEST;
         if commits && !control.flags.has(BundleFlags::TIME) {
@@ -101,6 +111,7 @@ impl Needs {
             | RequestBody::BundleFeatures(_)
             | RequestBody::ControllerStatus(_)
             | RequestBody::Experimenter(_) => Self::Nothing,
+            // The most that a read can need, so a new one may wait too long, but shows one state.
             // GROUP and METER, and a new multipart.
             _ => Self::OneState(true),
         }
