@@ -29,8 +29,8 @@ impl Buffers {
     /// Holds a copy of a packet. Returns `None` if all buffers are in use, or too much of the pool
     /// is.
     pub(crate) fn hold(&mut self, now: Time, packet: &Packet) -> Option<BufferId> {
-        // Expired packets are looked for only here, at the old end, so holding one costs the same
-        // always.
+        // Expired packets are freed only here, from the old end: without a further packet they stay
+        // in the pool.
         while self
             .held
             .front()

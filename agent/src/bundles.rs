@@ -1,9 +1,9 @@
 //! Bundles: messages that a connection collects and then has carried out together. Spec: OpenFlow
 //! 1.4.1 section 7.3.9.
 //!
-//! A bundle is of the connection that opened it. A message is kept as it was decoded, and looked at
-//! again only at the commit, so the errors that depend on the switch come then. `commit.rs` takes
-//! the bundle out.
+//! A bundle belongs to the connection that opened it. A message is kept as it was decoded and
+//! executed only at the commit, so the errors that depend on the switch come then. `commit.rs`
+//! takes the bundle out.
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
@@ -110,8 +110,8 @@ impl Bundles {
         let id = control.bundle_id;
         let reply = match control.ty {
             BundleControlType::OPEN_REQUEST => {
-                // The bundle that has the number is lost, too. Spec: OpenFlow 1.4.1 section
-                // 7.3.9.2.
+                // The bundle that has the number is discarded, too. Spec: OpenFlow 1.4.1 section
+                // 7.3.9.
                 if self.discard(conn, id).is_ok() {
                     return Err(BundleFailed::BAD_ID);
                 }

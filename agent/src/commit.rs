@@ -216,7 +216,7 @@ impl Commit {
         sink: &mut SwitchSink<'_, I>,
         clock: &mut CommitClock,
     ) {
-        // From here on, the clock that it was compared with is the one that is set.
+        // It is compared with the clock here, and needs no further turn until that is set again.
         clock.was_set = false;
         if !sink.connections.has(self.conn) {
             return self.undo(datapath, UndoReason::Ended);
@@ -292,7 +292,8 @@ impl Commit {
 
     /// Runs [`follow_up`] for the next messages of a committed bundle, in their order, and sends
     /// the reply after the last. Returns true if that was the last, or if the connection is closed:
-    /// then packets see the bundle, but its packet-outs are not sent.
+    /// then packets see the whole bundle, but nothing follows the rest of its messages, not even
+    /// for hooks.
     fn report_some<I: SwitchIo>(
         &mut self,
         datapath: &mut Datapath<impl FrameEngine>,

@@ -198,6 +198,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
     /// read no more memory than one description.
     pub(crate) fn deliver_port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
         for (id, conn) in self.connections.by_id.iter_mut() {
+            // A description that waits stays as it is if its connection does not want this change.
             if !conn.wants(|a| (a.port_status, a.port_status_slave), reason.0) {
                 continue;
             }
@@ -274,6 +275,7 @@ pub(crate) fn forward_request<I: SwitchIo>(
     } else {
         return;
     };
+    // An auxiliary connection is of the same controller as its main one.
     let from = sink.connections.channel(from).main;
     for (id, conn) in &sink.connections.by_id {
         let wants = conn.wants(|a| (a.request_forward, a.request_forward_slave), reason.0);

@@ -63,8 +63,10 @@ pub(crate) fn extension_message<I: SwitchIo>(
     Ok(())
 }
 
-/// Requests the next part of an extension's answer to a multipart request. Errors: the
-/// extension's; BAD_REQUEST/BAD_EXPERIMENTER if none has it.
+/// Requests the next part of an extension's answer to a multipart request; `from` is 0 at first,
+/// then what the part before named as next. What the hook replies besides the part is not sent.
+///
+/// Errors: the extension's; BAD_REQUEST/BAD_EXPERIMENTER if none has it.
 pub(crate) fn extension_multipart<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,

@@ -34,6 +34,7 @@ pub(crate) fn features(
         datapath_id: identity.datapath_id,
         n_buffers: MAX_BUFFERS as u32,
         n_tables: datapath.config().n_tables,
+        // Without PORT_BLOCKED: the switch blocks no port to break a loop.
         capabilities: Capabilities::FLOW_STATS
             | Capabilities::TABLE_STATS
             | Capabilities::PORT_STATS

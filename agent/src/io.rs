@@ -21,8 +21,8 @@ pub trait SwitchIo {
     /// not read is closed in the end, and the controller has to synchronise again.
     fn send(&mut self, conn: ConnId, xid: u32, message: Message);
     /// Returns true if a connection has room for messages. If false, packet-ins, notifications and
-    /// triggered statistics are dropped, long replies and changes of ports wait, and the rest is
-    /// sent all the same. The answer may change between two calls.
+    /// triggered statistics are dropped; its next messages, long replies, and changes of ports and
+    /// of controllers wait; the rest is sent all the same. The answer may change between two calls.
     fn has_room(&self, conn: ConnId) -> bool;
     /// Returns true if a connection has room for a packet-in from this ingress port; if so, the
     /// packet-in is counted as sent.

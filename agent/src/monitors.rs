@@ -144,7 +144,8 @@ impl Monitoring {
         Ok(walks)
     }
 
-    /// The initial report of an entry, if a monitor that begins wants it.
+    /// The initial report of an entry, if a monitor that begins wants it. One report serves all
+    /// that do, with the instructions if any of them asks for these.
     pub(crate) fn initial(
         &self,
         datapath: &Datapath<impl FrameEngine>,
@@ -297,6 +298,7 @@ impl Monitoring {
             } else {
                 FlowUpdateEvent::ADDED
             };
+            // An entry that is gone was reported as removed then.
             let table_of = datapath.tables().get(usize::from(table.0));
             if let Some(entry) = table_of.and_then(|table| table.get(key)) {
                 let flow = flow_of(datapath, table, entry, late.flags);
@@ -353,6 +355,7 @@ impl Pause {
                 }
             }
         }
+        // What the walk over all entries has not reached, it reports.
         let walk = self.walk.as_ref();
         let is_ahead = walk.is_some_and(|walk| !walk.has_passed(place.0, place.1, engine));
         if flags == FlowMonitorFlags(0) || is_ahead {
@@ -360,6 +363,7 @@ impl Pause {
         }
         self.late.insert(place, LateEntry { is_known, flags });
         if self.late.len() > MAX_LATE {
+            // From here on, `since` alone tells new entries from known ones.
             self.late.clear();
             self.walk = Some(Cursor::new(TableId::ALL));
         }

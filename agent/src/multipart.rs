@@ -62,6 +62,7 @@ pub(crate) fn multipart<E: FrameEngine, I: SwitchIo>(
         RequestBody::Table(_) => ReplyBody::Table(table_stats(datapath, version)),
         RequestBody::PortStats(of) => ReplyBody::PortStats(port_stats(datapath, now, of.port_no)?),
         RequestBody::Queue(request) => ReplyBody::Queue(queue_stats(datapath, now, request)?),
+        // Choice: a group that does not exist is an empty list, a meter that does not an error.
         RequestBody::Group(of) => {
             let dump = Dump::groups(xid, DumpedList::Group, of.group_id);
             return start(datapath, sink, conn, dump);

@@ -71,6 +71,7 @@ pub fn properties(spec: &QueueSpec, port_kbps: u32) -> Vec<QueueProperty> {
     let mut list = Vec::new();
     list.extend(per_mille(spec.min, port_kbps).map(QueueProperty::MinRate));
     list.extend(per_mille(spec.max, port_kbps).map(QueueProperty::MaxRate));
+    // Default priority and weight and no rate in kb/s: the queue needs no property of ours.
     let min = kbps(spec.min);
     let max = kbps(spec.max);
     if (spec.priority, spec.weight, min, max) != (0, 1, 0, 0) {
@@ -123,6 +124,7 @@ pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
             QueueProperty::MinRate(rate) => spec.min = rate_of_share(*rate),
             QueueProperty::MaxRate(rate) => spec.max = rate_of_share(*rate),
             QueueProperty::Experimenter(BOFUSS, _, data) => {
+                // Priority, weight, the two rates and padding, as [`properties`] writes them.
                 let Ok([a, b, c, d, rates @ .., _, _, _, _]) = <[u8; 16]>::try_from(&data.0[..])
                 else {
                     return Err(BadRequest::BAD_LEN);
