@@ -291,22 +291,20 @@ impl Commit {
     }
 
     /// Runs [`follow_up`] for the next messages of a committed bundle, in their order, and sends
-    /// the reply after the last. Returns true if that was the last, or if the connection is closed:
-    /// then packets see the whole bundle, but nothing follows the rest of its messages, not even
-    /// for hooks.
+    /// the reply after the last. Returns true if that was the last. A connection that has closed
+    /// ends nothing here, because packets see the whole bundle.
     fn report_some<I: SwitchIo>(
         &mut self,
         datapath: &mut Datapath<impl FrameEngine>,
         sink: &mut SwitchSink<'_, I>,
     ) -> bool {
-        if !sink.connections.has(self.conn) {
-            return true;
-        }
         for _ in 0..MESSAGES_PER_SLICE {
             let Some((xid, message)) = self.bundle.messages.pop() else {
                 let reply = self.control.reply(BundleControlType::COMMIT_REPLY);
-                sink.io
-                    .send(self.conn, self.xid, Message::BundleControl(reply));
+                if sink.connections.has(self.conn) {
+                    sink.io
+                        .send(self.conn, self.xid, Message::BundleControl(reply));
+                }
                 return true;
             };
             follow_up(datapath, sink, self.conn, xid, &message);
@@ -369,7 +367,7 @@ fn prepare<I: SwitchIo>(
 
 /// Does what follows a committed message: informs hooks and other controllers, sends its
 /// packet-out, and resubmits the buffered packet of a flow-mod. A buffered packet that has
-/// expired meanwhile is lost.
+/// expired meanwhile is lost, and so are all packets of a connection that has closed.
 fn follow_up<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -378,14 +376,17 @@ fn follow_up<I: SwitchIo>(
     message: &Message,
 ) {
     forward_request(sink, conn, xid, message);
+    let mut buffer = None;
+    if let Message::FlowMod(flow_mod) = message {
+        flow_mod_done(datapath, sink, conn, xid, flow_mod);
+        buffer = buffer_of(flow_mod);
+    }
+    if !sink.connections.has(conn) {
+        return;
+    }
     if let Message::PacketOut(out) = message {
         let _ = packet_out(datapath, sink, conn, out);
-    }
-    let Message::FlowMod(flow_mod) = message else {
-        return;
-    };
-    flow_mod_done(datapath, sink, conn, xid, flow_mod);
-    if let Some(buffer) = buffer_of(flow_mod) {
+    } else if let Some(buffer) = buffer {
         let _ = resubmit(datapath, sink, conn, buffer);
     }
 }

@@ -260,8 +260,8 @@ pub(crate) fn report_tables<I: SwitchIo>(
 }
 
 /// Forwards a request that changed groups or meters to the other controllers that want it, with the
-/// transaction id that its sender gave it. Other messages are not forwarded. Spec: OpenFlow 1.4.1
-/// section 7.4.6.
+/// transaction id that its sender gave it, also if the sender's connection has closed meanwhile.
+/// Other messages are not forwarded. Spec: OpenFlow 1.4.1 section 7.4.6.
 pub(crate) fn forward_request<I: SwitchIo>(
     sink: &mut SwitchSink<'_, I>,
     from: ConnId,
@@ -276,7 +276,8 @@ pub(crate) fn forward_request<I: SwitchIo>(
         return;
     };
     // An auxiliary connection is of the same controller as its main one.
-    let from = sink.connections.channel(from).main;
+    let sender = sink.connections.by_id.get(&from);
+    let from = sender.map_or(from, |sender| sender.main);
     for (id, conn) in &sink.connections.by_id {
         let wants = conn.wants(|a| (a.request_forward, a.request_forward_slave), reason.0);
         if *id == from || !conn.version.has_bundles() || !wants {

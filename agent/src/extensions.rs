@@ -85,7 +85,7 @@ pub(crate) fn extension_multipart<I: SwitchIo>(
 
 /// Informs extensions that a flow-mod of a connection is done, and sends their replies with its
 /// transaction id. Each extension sees the asker with the form that the connection chose for that
-/// extension's experimenter.
+/// extension's experimenter; if the connection has closed, there is no asker and no reply.
 pub(crate) fn flow_mod_done<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
@@ -93,6 +93,11 @@ pub(crate) fn flow_mod_done<I: SwitchIo>(
     xid: u32,
     flow_mod: &FlowMod,
 ) {
+    if !sink.connections.has(conn) {
+        let mut hooks = datapath.hook_calls(sink.now, sink);
+        hooks.flow_mod_done(|_| None, flow_mod);
+        return;
+    }
     // A copy, because the calls of hooks borrow the connections for their effects.
     let forms = sink.connections.channel(conn).forms.clone();
     let plain = asker(sink.connections, conn, 0);

@@ -121,14 +121,13 @@ fn go_on_with_change<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_, E, I>) {
     let sink = &mut parts.sink;
     let result = parts.datapath.control(sink.now, sink).work();
     let Some(result) = result else { return };
-    let pending = parts.change.pending.take();
-    if let Some(pending) = pending.filter(|pending| sink.connections.has(pending.conn)) {
+    if let Some(pending) = parts.change.pending.take() {
         conclude(parts, pending.origin(), &pending.message, result);
     }
 }
 
 /// Completes a message after its change: informs hooks and other controllers, and resubmits the
-/// buffered packet; or sends the error.
+/// buffered packet; or sends the error. A connection that has closed gets neither.
 fn conclude<E: FrameEngine, I: SwitchIo>(
     parts: &mut Parts<'_, E, I>,
     from: Origin<'_>,
@@ -137,16 +136,20 @@ fn conclude<E: FrameEngine, I: SwitchIo>(
 ) {
     let Parts { datapath, sink, .. } = parts;
     let Origin { conn, xid, head } = from;
+    let is_open = sink.connections.has(conn);
     let done = result.and_then(|()| {
         let mut buffer = None;
         if let Message::FlowMod(flow_mod) = message {
             flow_mod_done(datapath, sink, conn, xid, flow_mod);
-            buffer = buffer_of(flow_mod);
+            buffer = buffer_of(flow_mod).filter(|_| is_open);
         }
         forward_request(sink, conn, xid, message);
         buffer.map_or(Ok(()), |buffer| resubmit(datapath, sink, conn, buffer))
     });
     if let Err(error) = done {
+        if !is_open {
+            return;
+        }
         let refusal = refusal(datapath, message, error);
         sink.io.refused(conn, xid, message, &refusal);
         let error = ErrorMsg::quoting(error, head);

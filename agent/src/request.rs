@@ -64,7 +64,7 @@ pub(crate) enum Outcome {
 pub(crate) type HandlerResult = Result<Outcome, ErrorCode>;
 
 /// A message whose change goes on in slices, kept so that hooks and other controllers can be told
-/// of it at the end. If its connection closes before, the change goes on, and nobody is told.
+/// of it at the end, also if its connection has closed by then.
 pub(crate) struct Pending {
     pub(crate) conn: ConnId,
     pub(crate) xid: u32,

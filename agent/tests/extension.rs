@@ -12,9 +12,15 @@ use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{ExtKind, ExtRow};
+use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
+use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
-use bofuss_oflib::message::{ControllerRole, FlowModCommand, PortDesc, Role};
-use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::message::request_forward::RequestForwardReason;
+use bofuss_oflib::message::{
+    AsyncConfig, BundleAdd, BundleControl, ControllerRole, FlowModCommand, PortDesc,
+    RequestForward, Role,
+};
+use bofuss_oflib::text::{parse_flow, parse_group};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, Codec, ErrorCode, ExtValue, Message, PortNo, Version};
@@ -316,6 +322,94 @@ fn an_extension_learns_that_a_main_connection_closed_but_not_an_auxiliary_one() 
     lab.switch.disconnected(lab.now, ONE);
     let sent = lab.list(TWO, &[]);
     assert_eq!(parts(&sent), [(true, vec![ONE.0 as u32])]);
+}
+
+/// A lab in which [`TWO`] is told of groups and of the board's events.
+fn watched() -> Lab {
+    let mut lab = Lab::new();
+    for conn in [ONE, TWO] {
+        lab.switch.disconnected(lab.now, conn);
+        lab.switch.connected(lab.now, conn, Version::V1_4, true);
+    }
+    let masks = AsyncConfig {
+        request_forward: 1 << RequestForwardReason::GROUP_MOD.0,
+        ..AsyncConfig::default()
+    };
+    assert_eq!(lab.message(TWO, Message::SetAsync(masks)), []);
+    lab.tell(TWO, bytes(WATCH, ""));
+    lab
+}
+
+/// Closes [`ONE`] and completes what it began. Returns what was sent.
+fn close_and_finish(lab: &mut Lab) -> Vec<(u64, u32, Message)> {
+    assert!(lab.switch.is_changing(), "it is not complete");
+    lab.switch.disconnected(lab.now, ONE);
+    while lab.switch.has_work(&lab.io) {
+        lab.switch.work(lab.now, &mut lab.io);
+    }
+    lab.sent()
+}
+
+#[test]
+fn a_long_change_is_reported_although_its_connection_closed() {
+    let mut lab = watched();
+    for n in 0..1000 {
+        lab.flow(FlowModCommand::ADD, &format!("priority={n},actions=drop"));
+    }
+    lab.flow(FlowModCommand::MODIFY, "cookie=98,actions=output:2");
+    let event = bytes(EVENT, "flow-mod of None");
+    assert_eq!(close_and_finish(&mut lab), [told(2, 0, event)]);
+}
+
+#[test]
+fn a_bundle_that_packets_see_is_reported_although_its_connection_closed() {
+    const FLOWS: u32 = 100;
+    let mut lab = watched();
+    let mut mods = Vec::new();
+    for n in 1..=FLOWS {
+        let text = format!("cookie=98,priority={n},actions=output:2");
+        let flow_mod = parse_flow(&text, FlowModCommand::ADD, &lab.catalogue).unwrap();
+        mods.push(Message::FlowMod(flow_mod));
+    }
+    let text = "group_id=1,type=all,bucket=output:2";
+    let group = parse_group(text, GroupModCommand::ADD, &lab.catalogue).unwrap();
+    mods.push(Message::GroupMod(group.clone()));
+    for message in mods {
+        let add = BundleAdd {
+            bundle_id: 5,
+            flags: BundleFlags(0),
+            xid: 7,
+            message: Box::new(message),
+            experimenters: Vec::new(),
+        };
+        assert_eq!(lab.message(ONE, Message::BundleAdd(add)), []);
+    }
+    let commit = BundleControl {
+        bundle_id: 5,
+        ty: BundleControlType::COMMIT_REQUEST,
+        flags: BundleFlags(0),
+        ..BundleControl::default()
+    };
+    lab.message(ONE, Message::BundleControl(commit));
+    while lab.io.frames.is_empty() {
+        lab.switch.work(lab.now, &mut lab.io);
+        let frame = lab.switch.datapath().pool().frame(&[9; 60]).unwrap();
+        lab.switch
+            .receive(lab.now, PortNo(1), &mut vec![frame], &mut lab.io);
+    }
+    let sent = close_and_finish(&mut lab);
+    let event = told(2, 0, bytes(EVENT, "flow-mod of None"));
+    assert_eq!(
+        sent.iter().filter(|one| **one == event).count(),
+        FLOWS as usize
+    );
+    let forward = RequestForward {
+        xid: 7,
+        request: Box::new(Message::GroupMod(group)),
+    };
+    let forward = (2, 0, Message::RequestForward(forward));
+    assert_eq!(sent.last(), Some(&forward));
+    assert_eq!(sent.len(), FLOWS as usize + 1, "nothing else is sent");
 }
 
 #[test]

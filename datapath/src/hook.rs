@@ -146,7 +146,7 @@ pub trait Hook {
         Verdict::Continue
     }
 
-    /// Called after an entry was added that it [wanted](HookContext::want_entry), or was not; once
+    /// Called after an entry was added that it wanted, or was not; once
     /// for each, in their order.
     #[cfg(feature = "wanted")]
     fn on_wanted_entry(&mut self, now: Time, result: crate::WantedResult) {}
@@ -216,8 +216,9 @@ pub trait Hook {
         Ok(())
     }
 
-    /// Called after a flow-mod of a connection was executed, or one of the fail mode, for which
-    /// there is no asker. A reply gets the flow-mod's transaction id.
+    /// Called after a flow-mod was executed; a reply gets its transaction id. There is no asker if
+    /// its connection has closed meanwhile, and for the entries of the fail mode and those that a
+    /// hook wanted.
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {}
 
     /// Called after an entry was removed, whatever its flags.

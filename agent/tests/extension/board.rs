@@ -206,6 +206,10 @@ impl Hook for Board {
         if flow_mod.cookie == 99 {
             cx.reply(bytes(EVENT, "flow-mod"));
         }
+        if flow_mod.cookie == 98 {
+            let asker = cx.asker.map(|asker| asker.connection);
+            Self::tell(cx, &format!("flow-mod of {asker:?}"));
+        }
     }
 
     fn on_flow_removed(&mut self, cx: &mut ControlContext<'_>, removed: &FlowRemoved) {

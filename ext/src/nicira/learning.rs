@@ -5,6 +5,7 @@ use alloc::{format, vec, vec::Vec};
 
 use bofuss_datapath::{HookContext, Metric, MetricKind, Time, WantedResult};
 use bofuss_oflib::Subfield;
+use bofuss_oflib::message::FlowMod;
 
 use super::learn::{KnownEntries, Learn};
 
@@ -60,6 +61,13 @@ impl Learning {
         } else {
             self.counts.lost += 1;
         }
+    }
+
+    /// Returns true if a flow-mod adds the first of the entries that were asked for.
+    pub(super) fn asks_for(&self, flow_mod: &FlowMod) -> bool {
+        let asked = self.asked.front();
+        let entry = asked.and_then(|(learn, values)| learn.entry(values).ok());
+        entry.as_ref() == Some(flow_mod)
     }
 
     /// Notes what became of the first of the entries that were asked for.

@@ -93,10 +93,9 @@ impl Hook for Nicira {
         self.learning.learned(now, result);
     }
 
-    /// Those of the fail mode are in table 0 and leave others alone; those that were learned are
-    /// known.
-    fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, _: &FlowMod) {
-        if cx.asker.is_some() {
+    /// Those that were learned are known.
+    fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
+        if cx.asker.is_some() || !self.learning.asks_for(flow_mod) {
             self.learning.forget();
         }
     }
