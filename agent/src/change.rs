@@ -48,8 +48,7 @@ impl Change {
         self.commit.is_some() || datapath.changes().in_progress()
     }
 
-    /// The origin of the message that caused the change; `None` if there is none, or its request
-    /// was answered before the end, as one for features of tables is.
+    /// The origin of the message that caused the change; `None` if no message did.
     pub(crate) fn origin(&self) -> Option<Origin<'_>> {
         let pending = self.pending.as_ref().map(Pending::origin);
         let commit = self.commit.as_ref().map(|commit| commit.origin());

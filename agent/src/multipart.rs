@@ -24,6 +24,7 @@ use crate::deliver::SwitchSink;
 use crate::dump::{Dump, DumpedList, EntryReport};
 use crate::features::port_descs;
 use crate::io::SwitchIo;
+use crate::mods::progress;
 use crate::monitored::monitor_entries;
 use crate::parts::Parts;
 use crate::queues::{queue_descs, queue_stats};
@@ -82,9 +83,15 @@ pub(crate) fn multipart<E: FrameEngine, I: SwitchIo>(
         RequestBody::GroupFeatures(_) => ReplyBody::GroupFeatures(datapath.groups().features()),
         RequestBody::MeterFeatures(_) => ReplyBody::MeterFeatures(datapath.meters().features()),
         // The reply does not wait for the removal of entries that no longer fit, which is done in
-        // slices.
+        // slices; the connection's next message does.
         RequestBody::TableFeatures(wanted) => {
-            ReplyBody::TableFeatures(shape_tables(datapath, sink, version, wanted)?)
+            let body = ReplyBody::TableFeatures(shape_tables(datapath, sink, version, wanted)?);
+            if !wanted.is_empty() {
+                sink.io
+                    .send(conn, xid, Message::MultipartReply(body.into()));
+                return Ok(progress(datapath));
+            }
+            body
         }
         RequestBody::PortDesc(of) => ReplyBody::PortDesc(port_desc(datapath, of.port_no)?),
         RequestBody::TableDesc(_) => {

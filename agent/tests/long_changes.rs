@@ -4,14 +4,16 @@
 
 mod common;
 
-use bofuss_agent::FailMode;
+use bofuss_agent::{ConnId, FailMode};
 use bofuss_oflib::message::{Empty, FlowModCommand as C};
 use bofuss_oflib::text::{parse_group, parse_meter};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
-use bofuss_oflib::{Mac, Message, PortNo};
+use bofuss_oflib::{Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
 use common::{CONN, Lab};
 
+/// A second connection.
+const OTHER: ConnId = ConnId(2);
 /// How many entries the changed table has; they take many slices.
 const ENTRIES: u16 = 1000;
 
@@ -95,6 +97,38 @@ fn the_entries_of_a_deleted_meter_go_in_slices() {
     lab.message(meter(MeterModCommand::DELETE));
     assert!(finish(&mut lab) > 5);
     assert_eq!(left(&lab), 0);
+}
+
+#[test]
+fn a_barrier_waits_for_the_entries_of_a_table_that_loses_features() {
+    use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
+    let mut lab = lab();
+    let mut shape = |tables| {
+        let request = RequestBody::TableFeatures(tables);
+        let told = lab.ask(CONN, 7, Message::MultipartRequest(request.into()));
+        match told.as_slice() {
+            [Message::MultipartReply(reply)] => match &reply.body {
+                ReplyBody::TableFeatures(tables) => tables.clone(),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    };
+    let mut tables = shape(Vec::new());
+    tables[1].0.metadata_match = 0;
+    assert_eq!(shape(tables.clone()), tables);
+    // Another connection that only asks for the features does not make the change its own.
+    lab.switch.connected(lab.now, OTHER, Version::V1_3, true);
+    let asked = RequestBody::TableFeatures(Vec::new());
+    let asked = Message::MultipartRequest(asked.into());
+    assert!(lab.switch.takes(OTHER, Some(&asked), &lab.io));
+    assert_eq!(lab.ask(OTHER, 8, asked).len(), 1);
+    let barrier = Message::BarrierRequest(Empty);
+    assert!(lab.switch.takes(OTHER, Some(&barrier), &lab.io));
+    assert!(!lab.switch.takes(CONN, Some(&barrier), &lab.io));
+    assert!(finish(&mut lab) > 5);
+    assert!(lab.switch.takes(CONN, Some(&barrier), &lab.io));
+    assert_eq!((left(&lab), lab.io.messages.len()), (0, 0));
 }
 
 #[test]
