@@ -198,8 +198,12 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
     /// read no more memory than one description.
     pub(crate) fn deliver_port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
         for (id, conn) in self.connections.by_id.iter_mut() {
-            // A description that waits stays as it is if its connection does not want this change.
+            // A description that waits stays as it is if its connection does not want this change,
+            // unless the port is gone.
             if !conn.wants(|a| (a.port_status, a.port_status_slave), reason.0) {
+                if reason == PortStatusReason::DELETE {
+                    conn.late_ports.remove(&desc.port_no);
+                }
                 continue;
             }
             let news = match (conn.late_ports.get(&desc.port_no), reason) {
@@ -209,7 +213,8 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 }
                 _ => reason,
             };
-            // A port that came and went unreported is reported as deleted.
+            // A port that came and went unreported is reported as deleted, because its ADD may have
+            // taken the place of an older deletion.
             conn.late_ports.insert(desc.port_no, (news, desc.clone()));
             conn.report_late_ports(*id, self.io);
         }

@@ -9,7 +9,9 @@ use bofuss_agent::{ConnId, FailMode};
 use bofuss_datapath::Config;
 use bofuss_frame::{HEADROOM_BYTES, MAX_FRAME_BYTES};
 use bofuss_oflib::message::group_mod::GroupModCommand;
-use bofuss_oflib::message::{ControllerRole, FlowModCommand, PacketOut, PortStatusReason, Role};
+use bofuss_oflib::message::{
+    AsyncConfig, ControllerRole, FlowModCommand, PacketOut, PortStatusReason, Role,
+};
 use bofuss_oflib::text::parse_group;
 use bofuss_oflib::types::BufferId;
 use bofuss_oflib::wire::{Bytes, Text};
@@ -47,6 +49,28 @@ fn a_slow_reader_loses_packet_ins_and_gets_one_port_status_each() {
     });
     let (add, delete) = (PortStatusReason::ADD, PortStatusReason::DELETE);
     assert_eq!(told.collect::<Vec<_>>(), [(3, delete), (4, add), (9, add)]);
+}
+
+#[test]
+fn a_port_that_is_gone_is_not_announced_to_a_slow_reader_without_deletions() {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    let additions = AsyncConfig {
+        port_status: 1 << PortStatusReason::ADD.0,
+        ..AsyncConfig::default()
+    };
+    assert_eq!(lab.ask(CONN, 7, Message::SetAsync(additions)), []);
+    lab.io.stuck = true;
+    lab.port(8);
+    lab.port(9);
+    lab.switch
+        .ports(lab.now, &mut lab.io, |ports| ports.removed(PortNo(9)));
+    lab.io.stuck = false;
+    lab.work();
+    let told = lab.io.messages.drain(..).map(|message| match message {
+        Message::PortStatus(status) => status.desc.port_no.0,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [8]);
 }
 
 // I11
