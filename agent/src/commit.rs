@@ -17,12 +17,12 @@ use bofuss_oflib::{Codec, ErrorCode, Message};
 
 use crate::bundles::{Bundle, Bundles};
 use crate::connections::Connections;
-use crate::deliver::{SwitchSink, forward_request};
-use crate::extensions::{flow_mod_done, refusal};
-use crate::given_packet::{check_packet_out, packet_out, resubmit};
+use crate::deliver::SwitchSink;
+use crate::extensions::refusal;
+use crate::given_packet::{check_packet_out, packet_out};
 use crate::io::SwitchIo;
-use crate::mods::{change_port, check_port_mod, flow_mod};
-use crate::request::{ConnId, Origin, buffer_of};
+use crate::mods::{change_port, check_port_mod, flow_mod, follow_up};
+use crate::request::{ConnId, Origin};
 use crate::schedule::{CommitClock, ScheduledCommit};
 
 /// The number of messages that one slice prepares or reports; that takes some 20 us.
@@ -290,9 +290,10 @@ impl Commit {
         self.phase = CommitPhase::Reporting;
     }
 
-    /// Runs [`follow_up`] for the next messages of a committed bundle, in their order, and sends
-    /// the reply after the last. Returns true if that was the last. A connection that has closed
-    /// ends nothing here, because packets see the whole bundle.
+    /// Runs [`follow_up`] or sends the packet-out for the next messages of a committed bundle, in
+    /// their order, and sends the reply after the last. Returns true if that was the last. If the
+    /// connection has closed, only packet-outs and the reply are left out, because packets see the
+    /// whole bundle.
     fn report_some<I: SwitchIo>(
         &mut self,
         datapath: &mut Datapath<impl FrameEngine>,
@@ -307,7 +308,14 @@ impl Commit {
                 }
                 return true;
             };
-            follow_up(datapath, sink, self.conn, xid, &message);
+            if let Message::PacketOut(out) = &*message {
+                // A held packet may have expired meanwhile.
+                if sink.connections.has(self.conn) {
+                    let _ = packet_out(datapath, sink, self.conn, out);
+                }
+            } else {
+                follow_up(datapath, sink, self.conn, xid, &message);
+            }
         }
         false
     }
@@ -362,31 +370,5 @@ fn prepare<I: SwitchIo>(
         check_packet_out(datapath, sink.connections, sink.now, conn, out)
     } else {
         Err(BundleFailed::MSG_UNSUP)
-    }
-}
-
-/// Does what follows a committed message: informs hooks and other controllers, sends its
-/// packet-out, and resubmits the buffered packet of a flow-mod. A buffered packet that has
-/// expired meanwhile is lost, and so are all packets of a connection that has closed.
-fn follow_up<I: SwitchIo>(
-    datapath: &mut Datapath<impl FrameEngine>,
-    sink: &mut SwitchSink<'_, I>,
-    conn: ConnId,
-    xid: u32,
-    message: &Message,
-) {
-    forward_request(sink, conn, xid, message);
-    let mut buffer = None;
-    if let Message::FlowMod(flow_mod) = message {
-        flow_mod_done(datapath, sink, conn, xid, flow_mod);
-        buffer = buffer_of(flow_mod);
-    }
-    if !sink.connections.has(conn) {
-        return;
-    }
-    if let Message::PacketOut(out) = message {
-        let _ = packet_out(datapath, sink, conn, out);
-    } else if let Some(buffer) = buffer {
-        let _ = resubmit(datapath, sink, conn, buffer);
     }
 }

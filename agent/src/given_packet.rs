@@ -8,7 +8,7 @@ use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Datapath, Time};
 use bofuss_oflib::error::{BadMatch, BadRequest};
 use bofuss_oflib::field::{Field, IN_PHY_PORT, PACKET_TYPE};
-use bofuss_oflib::message::PacketOut;
+use bofuss_oflib::message::{FlowMod, PacketOut};
 use bofuss_oflib::types::{BufferId, TableId};
 use bofuss_oflib::{Action, ErrorCode, FieldMatch, Match, PortNo};
 use bofuss_packet::Packet;
@@ -17,7 +17,7 @@ use bofuss_packet::packet_type;
 use crate::connections::Connections;
 use crate::deliver::SwitchSink;
 use crate::io::SwitchIo;
-use crate::request::{ConnId, HandlerResult, Outcome};
+use crate::request::{ConnId, HandlerResult, Outcome, buffer_of};
 
 /// The values besides ports that the `in_port` of a packet-out may have. Choice: CONTROLLER, and
 /// like Open vSwitch also 0 and ANY (NONE in 1.0); entries can match the number.
@@ -136,22 +136,24 @@ pub(crate) fn check_packet_out(
 /// Has a buffered packet pass the tables again, from the first on, because a flow-mod names it and
 /// is done: the same as a packet-out with an output to TABLE. Spec: OpenFlow 1.3.5 section 7.3.4.1.
 ///
-/// Errors: those of its buffer. The flow-mod has been carried out then, and stays so.
+/// The flow-mod was carried out, so it is no error if the packet has expired meanwhile or its
+/// connection has closed: the packet is lost.
 pub(crate) fn resubmit<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
     conn: ConnId,
-    buffer: BufferId,
-) -> Result<(), ErrorCode> {
-    let packet = sink
-        .connections
-        .channel(conn)
-        .buffers
-        .take(sink.now, buffer)?;
-    datapath
-        .control(sink.now, sink)
-        .packet_out(packet, &[Action::output(PortNo::TABLE)]);
-    Ok(())
+    flow_mod: &FlowMod,
+) {
+    let buffer = buffer_of(flow_mod).filter(|_| sink.connections.has(conn));
+    let taken = buffer.map(|id| {
+        let channel = sink.connections.channel(conn);
+        channel.buffers.take(sink.now, id)
+    });
+    if let Some(Ok(packet)) = taken {
+        datapath
+            .control(sink.now, sink)
+            .packet_out(packet, &[Action::output(PortNo::TABLE)]);
+    }
 }
 
 /// Returns true if the match of a packet-out may set this field, which is in no header. Choice: the

@@ -15,18 +15,17 @@ use bofuss_oflib::{ErrorCode, ExtValue, Message};
 use crate::commit::Commit;
 use crate::connection::Connection;
 use crate::connections::Connections;
-use crate::deliver::forward_request;
-use crate::extensions::{extension_message, flow_mod_done, refusal};
+use crate::extensions::{extension_message, refusal};
 use crate::features::features;
-use crate::given_packet::{packet_out, resubmit};
+use crate::given_packet::packet_out;
 use crate::io::SwitchIo;
-use crate::mods::{flow_mod, port_mod, progress, table_mod};
+use crate::mods::{flow_mod, follow_up, port_mod, progress, table_mod};
 use crate::monitored::{Cause, begin_request, report_news};
 use crate::multipart::multipart;
 use crate::parts::Parts;
 use crate::queues::{queue_message, queues};
 use crate::request::{
-    ConnId, HandlerResult, Origin, Outcome, Pending, Request, buffer_of, refuse_experimenters,
+    ConnId, HandlerResult, Origin, Outcome, Pending, Request, refuse_experimenters,
 };
 use crate::roles::{change_role, is_for_masters};
 #[cfg(feature = "text")]
@@ -126,8 +125,7 @@ fn go_on_with_change<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_, E, I>) {
     }
 }
 
-/// Completes a message after its change: informs hooks and other controllers, and resubmits the
-/// buffered packet; or sends the error. A connection that has closed gets neither.
+/// Completes a message after its change, or sends the error, unless its connection has closed.
 fn conclude<E: FrameEngine, I: SwitchIo>(
     parts: &mut Parts<'_, E, I>,
     from: Origin<'_>,
@@ -136,24 +134,15 @@ fn conclude<E: FrameEngine, I: SwitchIo>(
 ) {
     let Parts { datapath, sink, .. } = parts;
     let Origin { conn, xid, head } = from;
-    let is_open = sink.connections.has(conn);
-    let done = result.and_then(|()| {
-        let mut buffer = None;
-        if let Message::FlowMod(flow_mod) = message {
-            flow_mod_done(datapath, sink, conn, xid, flow_mod);
-            buffer = buffer_of(flow_mod).filter(|_| is_open);
+    match result {
+        Ok(()) => follow_up(datapath, sink, conn, xid, message),
+        Err(error) if sink.connections.has(conn) => {
+            let refusal = refusal(datapath, message, error);
+            sink.io.refused(conn, xid, message, &refusal);
+            let error = ErrorMsg::quoting(error, head);
+            sink.io.send(conn, xid, Message::Error(error));
         }
-        forward_request(sink, conn, xid, message);
-        buffer.map_or(Ok(()), |buffer| resubmit(datapath, sink, conn, buffer))
-    });
-    if let Err(error) = done {
-        if !is_open {
-            return;
-        }
-        let refusal = refusal(datapath, message, error);
-        sink.io.refused(conn, xid, message, &refusal);
-        let error = ErrorMsg::quoting(error, head);
-        sink.io.send(conn, xid, Message::Error(error));
+        Err(_) => {}
     }
 }
 

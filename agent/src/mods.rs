@@ -6,14 +6,16 @@
 
 use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Datapath, TABLE_CONFIG_BITS};
-use bofuss_oflib::ErrorCode;
 use bofuss_oflib::error::{PortModFailed, TableModFailed};
 use bofuss_oflib::message::port::{PortConfig, PortFeatures};
 use bofuss_oflib::message::table_mod::TableConfig;
 use bofuss_oflib::message::{FlowMod, PortDesc, PortMod, TableMod};
 use bofuss_oflib::types::TableId;
+use bofuss_oflib::{ErrorCode, Message};
 
-use crate::deliver::SwitchSink;
+use crate::deliver::{SwitchSink, forward_request};
+use crate::extensions::flow_mod_done;
+use crate::given_packet::resubmit;
 use crate::io::SwitchIo;
 use crate::request::{ConnId, HandlerResult, Outcome, buffer_of, refuse_experimenters};
 
@@ -46,6 +48,22 @@ pub(crate) fn flow_mod<I: SwitchIo>(
     }
     datapath.control(sink.now, sink).flow_mod(flow_mod)?;
     Ok(progress(datapath))
+}
+
+/// Does what follows a message that was carried out: informs hooks and other controllers, and
+/// resubmits the buffered packet of a flow-mod.
+pub(crate) fn follow_up<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    conn: ConnId,
+    xid: u32,
+    message: &Message,
+) {
+    forward_request(sink, conn, xid, message);
+    if let Message::FlowMod(flow_mod) = message {
+        flow_mod_done(datapath, sink, conn, xid, flow_mod);
+        resubmit(datapath, sink, conn, flow_mod);
+    }
 }
 
 /// Checks a port-mod and applies it at once. Errors: as for [`check_port_mod`].

@@ -6,7 +6,7 @@ mod common;
 
 use bofuss_agent::{ConnId, FailMode};
 use bofuss_oflib::message::{Empty, FlowModCommand as C};
-use bofuss_oflib::text::{parse_group, parse_meter};
+use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
@@ -230,6 +230,30 @@ fn packets_pass_in_each_turn_while_a_slow_reader_gets_a_list_and_flow_removeds()
     lab.switch.disconnected(lab.now, CONN);
     lab.io.stuck = false;
     assert!(!lab.switch.has_work(&lab.io));
+}
+
+#[test]
+fn a_buffered_packet_that_expires_during_its_flow_mod_is_lost_and_the_change_is_made() {
+    for (waits_ms, out) in [(1_000, vec![4]), (6_000, vec![])] {
+        let mut lab = lab();
+        lab.flow(C::ADD, "priority=10,actions=controller:16");
+        lab.send(1, &frame());
+        let Some(Message::PacketIn(held)) = lab.io.messages.pop() else {
+            panic!("no packet-in");
+        };
+        lab.flow(C::ADD, "priority=10,actions=output:4");
+        let text = "table=1,actions=output:4";
+        let mut flow_mod = parse_flow(text, C::MODIFY, &lab.catalogue).unwrap();
+        flow_mod.buffer_id = held.buffer_id;
+        lab.message(Message::FlowMod(flow_mod));
+        assert!(lab.switch.is_changing(), "it has begun");
+        lab.advance(waits_ms);
+        lab.work();
+        assert_eq!((&lab.io.out, &lab.io.messages), (&out, &vec![]));
+        lab.flow(C::DELETE, "table=1,out_port=4");
+        lab.work();
+        assert_eq!(left(&lab), 0);
+    }
 }
 
 #[test]
