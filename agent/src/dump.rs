@@ -182,7 +182,8 @@ impl Entries {
         let last = settled.slice(&mut self.cursor, |table, entry| match report {
             _ if !filter.selects(entry) => {}
             EntryReport::Sums(sums) => {
-                // Entries that report no packets or bytes are counted all the same.
+                // Choice: the packets and bytes of an entry with NO_PKT_COUNTS or NO_BYT_COUNTS,
+                // which itself reports all ones, are in the sums.
                 sums.packet_count = sums.packet_count.saturating_add(entry.packets);
                 sums.byte_count = sums.byte_count.saturating_add(entry.bytes);
                 sums.flow_count += 1;
