@@ -26,8 +26,8 @@ pub enum FailMode {
     #[default]
     Secure,
     /// It adds one entry with priority 0 to table 0 that sends every packet to NORMAL, unless there
-    /// is a table-miss entry or the table is full. It removes this entry when a controller
-    /// connects. All other entries stay.
+    /// is a table-miss entry or the table is full; then it tries again when the next connection
+    /// opens or closes. It removes this entry when a controller connects. All other entries stay.
     Standalone,
     /// As [`FailMode::Standalone`], but the entry's action is `arp_path` of the extension ARP-Path,
     /// so that links may form loops. Without that extension it is as [`FailMode::Secure`].
@@ -74,8 +74,8 @@ pub const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
 /// The entry that stands in for a controller.
 pub(crate) struct StandIn {
     pub(crate) mode: FailMode,
-    /// The action of the entry that was to be added last, while no controller is connected. A table
-    /// without place for the entry does not get it later either.
+    /// The action of the entry that was added, while no controller is connected. `None` if it found
+    /// no place.
     action: Option<Action>,
 }
 
@@ -106,25 +106,23 @@ impl StandIn {
         if self.action.take().is_some() {
             remove(now, datapath);
         }
-        if let Some(action) = wanted {
-            self.action = Some(action.clone());
-            add(now, datapath, action);
-        }
+        self.action = wanted.filter(|action| add(now, datapath, action));
     }
 }
 
 /// Adds the entry, unless a table-miss entry decides already, or the table would have to evict one.
-fn add(now: Time, datapath: &mut Datapath<impl FrameEngine>, action: Action) {
+/// Returns true if it was added.
+fn add(now: Time, datapath: &mut Datapath<impl FrameEngine>, action: &Action) -> bool {
     let miss = datapath.tables()[0].find(0, &(&Match::ANY).into());
     if miss.is_some()
         || !datapath
             .control(now, &mut DiscardSink)
             .has_place(TableId(0))
     {
-        return;
+        return false;
     }
     let mut flow_mod = stand_in();
-    flow_mod.instructions = Instructions::apply([action].into());
+    flow_mod.instructions = Instructions::apply([action.clone()].into());
     // A full table has no room for the entry; its other entries stay in use.
     let added = datapath.control(now, &mut DiscardSink).flow_mod(&flow_mod);
     if added.is_ok() {
@@ -133,6 +131,7 @@ fn add(now: Time, datapath: &mut Datapath<impl FrameEngine>, action: Action) {
             .hook_calls(now, &mut DiscardSink)
             .flow_mod_done(|_| None, &flow_mod);
     }
+    added.is_ok()
 }
 
 /// Removes the entry, if it still has the fail mode's cookie: a controller may have replaced it by

@@ -12,7 +12,7 @@ use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::{
     AsyncConfig, ControllerRole, FlowModCommand, PacketOut, PortStatusReason, Role,
 };
-use bofuss_oflib::text::parse_group;
+use bofuss_oflib::text::{parse_flow, parse_group};
 use bofuss_oflib::types::BufferId;
 use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{Action, Mac, Message, PortNo, Version};
@@ -351,6 +351,31 @@ fn standalone_with_a_full_table_keeps_its_entries() {
     lab.switch.disconnected(lab.now, CONN);
     lab.send(1, &raw(1, 2));
     assert_eq!(lab.io.out, [2, 2, 3, 4], "with room, NORMAL stands in");
+}
+
+#[test]
+fn standalone_gets_its_entry_when_the_next_connection_finds_room() {
+    use bofuss_oflib::message::FlowModCommand as C;
+    let mut lab = Lab::new(1, FailMode::Standalone);
+    // The ports that a packet leaves by after a tool, which is no controller, has come and gone.
+    let by_tool = |lab: &mut Lab, command, text: &str| {
+        let tool = ConnId(2);
+        lab.switch.connected(lab.now, tool, Version::V1_3, false);
+        let flow_mod = parse_flow(text, command, &lab.catalogue).unwrap();
+        assert_eq!(lab.ask(tool, 7, Message::FlowMod(flow_mod)), []);
+        lab.switch.disconnected(lab.now, tool);
+        lab.send(1, &raw(1, 2));
+        std::mem::take(&mut lab.io.out)
+    };
+    lab.flow(C::ADD, "priority=7,actions=output:2");
+    lab.switch.disconnected(lab.now, CONN);
+    assert_eq!(by_tool(&mut lab, C::DELETE, "priority=7"), [2, 3, 4]);
+    lab.switch.connected(lab.now, CONN, Version::V1_3, true);
+    lab.flow(C::ADD, "priority=0,actions=output:3");
+    lab.switch.disconnected(lab.now, CONN);
+    assert_eq!(by_tool(&mut lab, C::MODIFY, "actions=output:4"), [4]);
+    assert_eq!(by_tool(&mut lab, C::DELETE, ""), [2, 3, 4]);
+    assert_eq!(by_tool(&mut lab, C::DELETE, ""), [], "it has its will");
 }
 
 #[test]
