@@ -5,7 +5,7 @@
 //! was sent.
 
 use bofuss_datapath::engine::FrameEngine;
-use bofuss_datapath::{Datapath, Time};
+use bofuss_datapath::{Datapath, DropReason, Time};
 use bofuss_oflib::error::{BadMatch, BadRequest};
 use bofuss_oflib::field::{Field, IN_PHY_PORT, PACKET_TYPE};
 use bofuss_oflib::message::{FlowMod, PacketOut};
@@ -79,10 +79,10 @@ pub(crate) fn packet_out<I: SwitchIo>(
 ) -> HandlerResult {
     check_packet_out(datapath, sink.connections, sink.now, conn, out)?;
     let mut packet = if out.buffer_id == BufferId::NO_BUFFER {
-        // An empty pool drops the packet, as it drops received ones; the pool counts it.
         let is_of_ethernet = out.fields.is_of_ethernet();
         let made = packet_of(datapath, &out.data.0, out.in_port, is_of_ethernet)?;
         let Some(packet) = made else {
+            datapath.control(sink.now, sink).drop(DropReason::NoBuffer);
             return Ok(Outcome::Done);
         };
         packet

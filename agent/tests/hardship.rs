@@ -6,7 +6,7 @@ mod common;
 use std::ops::Range;
 
 use bofuss_agent::{ConnId, FailMode};
-use bofuss_datapath::Config;
+use bofuss_datapath::{Config, DropReason};
 use bofuss_frame::{HEADROOM_BYTES, MAX_FRAME_BYTES};
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::{
@@ -451,6 +451,26 @@ fn any_bytes_go_through_any_actions() {
         lab.io.out.clear();
     }
     lab.advance(6000);
+}
+
+// I8
+#[test]
+fn a_packet_out_without_a_buffer_is_a_counted_drop() {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    let all: Vec<_> = std::iter::from_fn(|| lab.pool.frame(&[0; 60])).collect();
+    let out = PacketOut {
+        buffer_id: BufferId::NO_BUFFER,
+        in_port: PortNo::CONTROLLER,
+        actions: vec![Action::output(PortNo(2))],
+        data: Bytes(raw(1, 2)),
+        ..PacketOut::default()
+    };
+    assert_eq!(lab.ask(CONN, 7, Message::PacketOut(out.clone())), []);
+    let drops = lab.switch.datapath().lane().drops();
+    assert_eq!(drops.collect::<Vec<_>>(), [(DropReason::NoBuffer, 1)]);
+    drop(all);
+    assert_eq!(lab.ask(CONN, 7, Message::PacketOut(out)), []);
+    assert_eq!(lab.io.out, [2]);
 }
 
 #[test]

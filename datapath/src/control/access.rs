@@ -3,7 +3,6 @@
 use bofuss_oflib::Action;
 use bofuss_packet::Packet;
 
-use crate::Sink;
 use crate::control::changes::Changes;
 use crate::control::check::Checker;
 use crate::control::entries::EntryEditor;
@@ -12,6 +11,7 @@ use crate::control::staged_bundle::StagedBundle;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
 use crate::pipeline::tracing::trace;
+use crate::{DropReason, Sink};
 
 /// The state that a change of tables, groups or meters may touch: all that a packet may, and the
 /// changes in progress. Each file of this folder that changes one of them has the methods for it.
@@ -28,6 +28,11 @@ impl<'a, S: Sink, E: FrameEngine> Control<'a, S, E> {
     /// Applies a packet-out's actions to its packet.
     pub fn packet_out(&mut self, packet: Packet, actions: &[Action]) {
         self.cx.packet_out(packet, actions);
+    }
+
+    /// Counts a packet that was dropped before it was one: there is no frame for its bytes.
+    pub fn drop(&mut self, reason: DropReason) {
+        self.cx.drop(reason);
     }
 
     /// Sends a packet through the tables to trace its steps. With a sink that is [`Sink::DRY`],
