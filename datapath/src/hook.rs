@@ -204,9 +204,9 @@ pub trait Hook {
     /// again, so what is kept for it may be freed.
     fn on_disconnect(&mut self, connection: u64) {}
 
-    /// Called before a flow-mod adds or changes entries with an action or instruction of the
-    /// extension, of row `row` of its list. The flow-mod may still fail for another reason. Errors:
-    /// an OpenFlow error; then it changes nothing.
+    /// Called before a flow-mod adds or changes entries with an instruction of the extension, of
+    /// row `row` of its list; not for its actions. The flow-mod may still fail for another reason.
+    /// Errors: an OpenFlow error; then it changes nothing.
     fn admit(
         &mut self,
         cx: &mut ControlContext<'_>,

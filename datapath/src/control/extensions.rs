@@ -57,7 +57,7 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
         })
     }
 
-    /// Asks the extensions whose actions or instructions a flow-mod has whether they accept it.
+    /// Asks the extensions whose instructions a flow-mod has whether they accept it.
     ///
     /// Errors: theirs.
     pub(crate) fn admit(&mut self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
