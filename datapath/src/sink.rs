@@ -165,7 +165,6 @@ drop_reasons! {
     NoPacketIn "no_packet_in" "the ingress port is set to cause no packet-in";
     InvalidTtl "invalid_ttl" "the TTL is too low to be decremented";
     NoHeadroom "no_headroom" "there is no room for another header";
-    NoHeader "no_header" "the header that the action changes is not there";
     NoBuffer "no_buffer" "the pool of frame buffers is empty";
     NoGroup "no_group" "the group does not exist";
     NoBucket "no_bucket" "no bucket of the group is live";
