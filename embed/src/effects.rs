@@ -155,6 +155,10 @@ impl Effects {
     /// Takes the next effect.
     pub(crate) fn pop(&mut self) -> Option<Effect> {
         let effect = self.waiting.pop_front()?;
+        if self.waiting.is_empty() {
+            // The next effect takes the same place, so that the others stay out of the cache.
+            self.waiting.clear();
+        }
         let (conn, bytes) = match &effect {
             Effect::Send { conn, bytes } => (conn, bytes.len()),
             Effect::Message { conn, message, .. } => (conn, weight_bytes(message)),

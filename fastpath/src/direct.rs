@@ -98,12 +98,20 @@ pub(super) fn process_frames<S: Sink>(
     frames: &mut Vec<Frame>,
 ) {
     cx.lane.work.begin_turn();
-    let mut lookaheads = core::mem::take(&mut cx.lane.engine.lookaheads);
+    let mut kept = core::mem::take(&mut cx.lane.engine.lookaheads);
+    let mut single;
+    let additions = cx.pipeline.catalogue.additions();
+    // A frame alone has its lookahead on the stack: programs with many switches pass frames one by
+    // one, and the memory that a switch keeps is cold then.
+    let lookaheads = if frames.len() == 1 {
+        single = [Lookahead::seeking(additions)];
+        &mut single[..]
+    } else {
+        kept.resize_with(BATCH, || Lookahead::seeking(additions));
+        &mut kept[..]
+    };
     let mut predicted = core::mem::take(&mut cx.lane.engine.predicted);
     let mut begun = HookProgress::default();
-    lookaheads.resize_with(BATCH, || {
-        Lookahead::seeking(cx.pipeline.catalogue.additions())
-    });
     while !frames.is_empty() {
         let count = frames.len().min(BATCH);
         let branches = cx.hooks.effect(TableId(0)) == HookEffect::Branch;
@@ -117,7 +125,7 @@ pub(super) fn process_frames<S: Sink>(
         let looked_for = known_as(cx);
         let mut left = None;
         let mut batch = frames.drain(..count);
-        for lookahead in &mut lookaheads {
+        for lookahead in &mut *lookaheads {
             let Some(next) = batch.as_slice().first() else {
                 break;
             };
@@ -155,7 +163,7 @@ pub(super) fn process_frames<S: Sink>(
         close_outputs(cx, &[&burst.output, &burst.other_output]);
         cx.lane.engine.arrival = Some(arrival);
     }
-    cx.lane.engine.lookaheads = lookaheads;
+    cx.lane.engine.lookaheads = kept;
     cx.lane.engine.predicted = predicted;
 }
 

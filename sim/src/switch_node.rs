@@ -22,7 +22,6 @@ pub(crate) struct SwitchNode {
     /// The ports that have queues in the switch and are therefore paced by their links, and for
     /// each whether a [`Due::Room`](crate::event_queue::Due::Room) is scheduled.
     paced: BTreeMap<PortNo, bool>,
-    frames: Vec<Frame>,
 }
 
 impl SwitchNode {
@@ -31,7 +30,6 @@ impl SwitchNode {
             switch,
             untaken: BTreeMap::new(),
             paced: BTreeMap::new(),
-            frames: Vec::new(),
         }
     }
 
@@ -49,9 +47,9 @@ impl SwitchNode {
         self.follow_queues(now);
     }
 
-    pub(crate) fn receive(&mut self, now: Time, port: PortNo, frame: Frame) {
-        self.frames.push(frame);
-        let received = self.switch.receive(now, port, &mut self.frames);
+    /// Handles frames that arrived on a port, and leaves `frames` empty.
+    pub(crate) fn receive(&mut self, now: Time, port: PortNo, frames: &mut Vec<Frame>) {
+        let received = self.switch.receive(now, port, frames);
         received.expect("a link has its ports");
     }
 

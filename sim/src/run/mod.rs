@@ -125,7 +125,9 @@ impl EventLoop<'_> {
                     self.observer
                         .trace(event_number, trace.map(|trace| trace.to_string()));
                 }
-                node.receive(self.network.now, to.port, frame);
+                self.network.frames.push(frame);
+                let frames = &mut self.network.frames;
+                node.receive(self.network.now, to.port, frames);
                 self.serve_switch(to.node);
             }
             NodeKind::P4(switch) => {
