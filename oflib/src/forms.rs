@@ -75,14 +75,28 @@ use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 /// One wire form of a structure, named by the version that brought it.
+///
+/// `V` is a type without values, which only selects the implementation. A structure has as many
+/// forms as there are different ways to write it, and its row in `forms!` says which of them each
+/// version uses.
 pub(crate) trait Form<V>: Sized {
     /// Reads the value. Errors: as [`crate::wire::Wire::decode`].
+    ///
+    /// A form with a list at its end reads up to the end of the window: the caller has opened a
+    /// window that ends with the structure.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
     /// Appends it, or notes what cannot be said.
+    ///
+    /// A form that notes something unsupported goes on and appends its bytes. The codec, or the
+    /// list around it, drops these, so that a form needs no way out in the middle.
     fn write(&self, w: &mut Writer<'_>);
 }
 
 /// Reads the body of a message of type `ty`. Errors: BAD_REQUEST/BAD_TYPE, or the body's.
+///
+/// 1.0 numbers its messages differently from 15 on, and 1.3 has those of bundles and flow monitors
+/// as experimenter messages of the ONF. In all other versions the types are those of the rows in
+/// [`crate::message`].
 pub(crate) fn read_body(ty: u8, r: &mut Reader<'_>) -> Result<Message, DecodeError> {
     #[cfg(feature = "v1_0")]
     if r.version() == Version::V1_0 {
@@ -96,6 +110,9 @@ pub(crate) fn read_body(ty: u8, r: &mut Reader<'_>) -> Result<Message, DecodeErr
 }
 
 /// Appends the body of a message; gives the message's type.
+///
+/// The codec writes the header last, with this type: it may differ from
+/// [`Message::type_number`], which is that of the model.
 pub(crate) fn write_body(message: &Message, w: &mut Writer<'_>) -> u8 {
     #[cfg(feature = "v1_0")]
     if w.version() == Version::V1_0 {
@@ -109,8 +126,15 @@ pub(crate) fn write_body(message: &Message, w: &mut Writer<'_>) -> u8 {
 }
 
 /// The form of a number whose values mean the same in every version.
+///
+/// The macros `named!` and `flags!` give each number this form, so that only a number whose values
+/// differ between versions needs code of its own.
 pub(crate) enum Plain {}
 
+/// Implements `Wire` for each row, with the only match on the version that a structure needs.
+///
+/// A structure that the version does not have is refused with BAD_REQUEST/BAD_TYPE when it is
+/// read, and noted as unsupported when it is written.
 macro_rules! forms {
     (@read - $T:ident $r:ident) => { Err($r.err($crate::error::BadRequest::BAD_TYPE)) };
     (@read $V:ident $T:ident $r:ident) => { <$T as $crate::forms::Form<$V>>::read($r) };
@@ -163,6 +187,8 @@ macro_rules! forms {
 }
 pub(crate) use forms;
 
+// Numbers with named values and sets of flags come first, then structures of messages, then those
+// of multiparts.
 forms! {
     //                    1.0    1.1    1.2    1.3    1.4    1.5
     BundleControlType:    -      -      -      Plain  Plain  Plain;

@@ -18,6 +18,7 @@ layout! {
     V1_3;
     GroupRequest { group_id => 4 }
     BucketCounter { packet_count, byte_count }
+    // `ref_count` is the number of flow entries and groups that forward to this group.
     GroupCounters {
         group_id, ref_count => 4, packet_count, byte_count, duration_sec, duration_nsec,
         bucket_stats
@@ -27,6 +28,8 @@ layout! {
 /// Bytes of a bucket in front of its actions.
 const BUCKET_HEAD_BYTES: usize = 16;
 
+/// The 16-bit length comes first and counts the actions, too. A bucket has no number on the wire
+/// before 1.5: [`number`] assigns its place in the group once all of them are read.
 impl Form<V1_3> for Bucket {
     /// Errors: GROUP_MOD_FAILED/BAD_BUCKET for its length, or an action's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -38,6 +41,7 @@ impl Form<V1_3> for Bucket {
         let watch_group = body.at("watch_group").get()?;
         body.take(4)?;
         let bytes = body.remaining();
+        // Everything after the head is actions, whose lengths must add up to the bucket's.
         let actions = Action::decode_list(&mut body, bytes)?;
         Ok(Self {
             weight,
@@ -48,8 +52,10 @@ impl Form<V1_3> for Bucket {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if !self.experimenters.is_empty() {
+            // Buckets have had properties only since 1.5.
             w.unsupported("a bucket's experimenters");
         }
+        // The length is patched once the actions are written.
         let start = w.bytes.len();
         w.put(&0u16).put(&self.weight);
         w.put(&self.watch_port).put(&self.watch_group).pad(4);
@@ -63,9 +69,11 @@ const NEWER_COMMANDS: [GroupModCommand; 2] = [
     GroupModCommand::REMOVE_BUCKET,
 ];
 
+/// The plain number, of which 1.3 has the commands up to DELETE, and Open vSwitch's ADD_OR_MOD.
 impl Form<V1_3> for GroupModCommand {
     /// Errors: GROUP_MOD_FAILED/BAD_COMMAND.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        // The error points at the command, not after it.
         let at_command = r.clone();
         let command = <Self as Form<Plain>>::read(r)?;
         if NEWER_COMMANDS.contains(&command) {
@@ -81,6 +89,8 @@ impl Form<V1_3> for GroupModCommand {
     }
 }
 
+/// Spec: OpenFlow 1.3.5 section 7.3.4.2. The buckets fill the rest of the message, and there is no
+/// length for all of them.
 impl Form<V1_3> for GroupMod {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let command = r.at("command").get()?;
@@ -94,6 +104,7 @@ impl Form<V1_3> for GroupMod {
             ty,
             group_id,
             buckets,
+            // `command_bucket_id` has a meaning only with the commands of 1.5.
             ..Self::default()
         })
     }
@@ -106,8 +117,12 @@ impl Form<V1_3> for GroupMod {
     }
 }
 
+/// The length of 16 bits and two bytes of padding, then the counters. The buckets' counters go up
+/// to this length.
 impl Form<V1_3> for GroupStats {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        // 32 bytes suffice for 1.1 and 1.2, which use this form and have no duration. In 1.3 the
+        // counters themselves need 40, and report the same error.
         let mut body = r.at("group stats").sized(0, 32, 8, BadRequest::BAD_LEN)?;
         body.take(4)?;
         body.get().map(Self)
@@ -118,6 +133,7 @@ impl Form<V1_3> for GroupStats {
     }
 }
 
+/// The length of 16 bits comes first and counts the buckets, too.
 impl Form<V1_3> for GroupDesc {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut body = r.at("group desc").sized(0, 8, 8, BadRequest::BAD_LEN)?;
@@ -145,6 +161,7 @@ impl Form<V1_3> for GroupDesc {
     }
 }
 
+/// The request has no body before 1.5, so that it always asks for all groups.
 impl Form<V1_3> for GroupDescRequest {
     fn read(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self::ALL)
@@ -156,6 +173,8 @@ impl Form<V1_3> for GroupDescRequest {
     }
 }
 
+/// Four words of `max_groups` and four of `actions`, one for each group type in the order ALL,
+/// SELECT, INDIRECT, FF; bit N of an actions word is the action of type N.
 impl Form<V1_3> for GroupFeatures {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut this = Self {
@@ -166,6 +185,8 @@ impl Form<V1_3> for GroupFeatures {
         for word in this.max_groups.iter_mut().chain(&mut this.actions) {
             *word = r.get()?;
         }
+        // A peer that sets the bits of later actions cannot mean them, so they are dropped on both
+        // ways, and decoding what we have encoded gives the same value.
         for types in &mut this.actions {
             *types &= !newer_types(r.version());
         }

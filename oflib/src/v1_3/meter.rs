@@ -9,21 +9,29 @@ use crate::wire::{Reader, Writer};
 
 layout! {
     V1_3;
+    // The bands fill the rest of the message: there is no length for all of them.
     MeterMod { command, flags, meter_id, bands }
     MeterRequest { meter_id => 4 }
     MeterFeatures {
+        // Bit N of `band_types` is the band of type N; `capabilities` are bits of `MeterFlags`.
         max_meter, band_types, capabilities, max_bands, max_color => 2;
         ..default
     }
 }
 
 /// Bytes of a band.
+/// The head of 12 bytes and 4 that depend on the type. All bands of 1.3 have this size, so that
+/// the length on the wire only confirms the type.
 const BAND_BYTES: usize = 16;
 
+/// Type, length, rate and burst size, then what the type has: DROP nothing, DSCP_REMARK the levels
+/// by which it raises the drop precedence, EXPERIMENTER the id. `rate` is in kb/s or packets/s,
+/// `burst_size` in kilobits or packets, as the meter's flags say.
 impl Form<V1_3> for Band {
     /// Errors: METER_MOD_FAILED/BAD_BAND for an unknown type or a wrong length.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let bad = MeterModFailed::BAD_BAND;
+        // BAD_BAND also for lengths: METER_MOD_FAILED has no code for these.
         let mut body = r.at("band").sized(2, BAND_BYTES, 8, bad)?;
         let at_type = body.at("band type").clone();
         let ty: u16 = body.get()?;
@@ -40,9 +48,12 @@ impl Form<V1_3> for Band {
                 body.take(3)?;
                 BandKind::DscpRemark(levels)
             }
+            // The experimenter's id stands where other bands have padding or levels.
             0xffff => BandKind::Experimenter(body.at("experimenter").get()?),
             _ => return Err(at_type.err(bad)),
         };
+        // A longer band, such as an experimenter's with data of its own, is refused: the model has
+        // no place for the data, and would lose it when the band is listed.
         if !body.is_empty() {
             return Err(body.err(bad));
         }
@@ -63,8 +74,12 @@ impl Form<V1_3> for Band {
     }
 }
 
+/// The length stands after the meter's id, and counts from there back to the id. The bands'
+/// counters go up to this length.
 impl Form<V1_3> for MeterStats {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        // The id comes before the length, so it is read ahead, and skipped with the length and its
+        // padding.
         let meter_id = r.clone().at("meter_id").get()?;
         let mut body = r.at("meter stats").sized(4, 40, 8, BadRequest::BAD_LEN)?;
         body.take(12)?;
@@ -86,6 +101,7 @@ impl Form<V1_3> for MeterStats {
     }
 }
 
+/// The length of 16 bits comes first and counts the bands, too.
 impl Form<V1_3> for MeterConfig {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut body = r.at("meter config").sized(0, 8, 8, BadRequest::BAD_LEN)?;

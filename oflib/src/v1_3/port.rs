@@ -12,10 +12,13 @@ use crate::message::port::{PortConfig, PortDesc, PortMod, PortStatus};
 use crate::message::queue::{PacketQueue, QueueConfig, QueueConfigRequest, QueueProperty};
 use crate::wire::{Reader, Writer};
 
+// The bits of 1.3 are the lowest of the model's.
 low_bits! { PortConfig as u32; }
 
 layout! {
     V1_3;
+    // 64 bytes. The four sets of `OFPPF_*` bits and the speeds in kb/s describe an Ethernet port;
+    // other kinds of ports came with 1.4.
     PortDesc {
         port_no => 4, hw_addr => 2, name, config, state, curr, advertised, supported, peer,
         curr_speed, max_speed;
@@ -23,11 +26,14 @@ layout! {
     }
     PortStatus { reason => 7, desc }
     PortMod {
+        // `mask` selects the bits of `config` that change; `hw_addr` must be the port's, as a check
+        // that the controller means this port. An `advertise` of 0 changes nothing.
         port_no => 4, hw_addr => 2, config, mask, advertise => 4;
         ..default [optical, experimenters]
     }
     PortRequest { port_no => 4 }
     PortStats {
+        // A counter that the switch does not keep is all ones.
         port_no => 4, rx_packets, tx_packets, rx_bytes, tx_bytes, rx_dropped, tx_dropped,
         rx_errors, tx_errors, rx_frame_err, rx_over_err, rx_crc_err, collisions, duration_sec,
         duration_nsec;
@@ -42,6 +48,7 @@ layout! {
     QueueConfig { port => 4, queues }
 }
 
+/// The request has no body before 1.5, so that it always asks for all ports.
 impl Form<V1_3> for PortDescRequest {
     fn read(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self::ALL)
@@ -54,16 +61,22 @@ impl Form<V1_3> for PortDescRequest {
 }
 
 /// Property types of a queue.
+///
+/// A rate of a queue is in units of 1/10 of a percent of the port's speed.
 const MIN_RATE: u16 = 1;
 const MAX_RATE: u16 = 2;
 const EXPERIMENTER: u16 = 0xffff;
 
+/// Type and length, 4 bytes of padding, and the contents. Before 1.4 the padding to 8 bytes is
+/// part of the property and of its length. Spec: OpenFlow 1.3.5 section 7.2.2.
 impl Form<V1_3> for QueueProperty {
     /// Errors: BAD_REQUEST/BAD_LEN, also for an unknown property.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let bad = BadRequest::BAD_LEN;
+        // All properties of 1.3 have at least 16 bytes.
         let mut body = r.at("queue property").sized(2, 16, 8, bad)?;
         let ty: u16 = body.get()?;
+        // The length, which the window has checked, and 4 bytes of padding.
         body.take(6)?;
         let property = match ty {
             MIN_RATE | MAX_RATE => {
@@ -78,6 +91,7 @@ impl Form<V1_3> for QueueProperty {
             EXPERIMENTER => {
                 let experimenter = body.at("experimenter").get()?;
                 body.take(4)?;
+                // Before 1.4 an experimenter's properties have no types: 0 stands for that.
                 Self::Experimenter(experimenter, 0, body.get()?)
             }
             _ => return Err(body.short()),
@@ -96,6 +110,7 @@ impl Form<V1_3> for QueueProperty {
     }
 }
 
+/// The length stands at byte 8, after the queue's id and port; the properties go up to it.
 impl Form<V1_3> for PacketQueue {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut body = r.at("queue").sized(8, 16, 8, BadRequest::BAD_LEN)?;
