@@ -15,9 +15,11 @@ const EXPERIMENTER: u16 = 0xffff;
 
 layout! {
     V1_3;
+    // Six bytes of padding follow, which every reader and writer of an action adds as needed.
     Output { port, max_len }
 }
 
+/// The argument of a set-field: one OXM field. Its padding to 8 bytes belongs to the action.
 impl Wire for SetField {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let takes_mask = r.version().sets_with_masks();
@@ -29,6 +31,8 @@ impl Wire for SetField {
 }
 
 /// Returns true if actions of a version have this type, and not one of the ONF's in its place.
+///
+/// An action that a version has from the ONF is experimental there: its later number is unknown.
 fn has_type(ty: u16, version: Version) -> bool {
     let row = ACTIONS.iter().find(|row| row.number == ty);
     let known = row.is_some_and(|row| row.versions.has(version));
@@ -36,10 +40,13 @@ fn has_type(ty: u16, version: Version) -> bool {
 }
 
 /// The types of actions that came after a version, each as its bit.
+///
+/// For the words of group features in which bit N is the action of type N.
 pub(super) fn newer_types(version: Version) -> u32 {
     let mut types = 0;
     for row in ACTIONS {
         if !has_type(row.number, version) {
+            // A type past 31 has no bit, and cannot be announced.
             types |= 1_u32.checked_shl(row.number.into()).unwrap_or(0);
         }
     }
@@ -47,6 +54,8 @@ pub(super) fn newer_types(version: Version) -> u32 {
 }
 
 /// Reads the body of an experimenter's action, or of one that has a type of its own in 1.5.
+///
+/// The ONF's actions are tried first, so that a catalogue need not have rows for them.
 fn read_experimenter(body: &mut Reader<'_>) -> Result<Action, DecodeError> {
     if onf::has_actions(body.version()) {
         let newer = onf::newer_action(body);
@@ -61,10 +70,13 @@ fn read_experimenter(body: &mut Reader<'_>) -> Result<Action, DecodeError> {
     ExtValue::decode(ExtKind::Action, body).map(Action::Experimenter)
 }
 
+/// Type and length of 16 bits each, then the argument, then padding to a multiple of 8 bytes, which
+/// the length counts. Spec: OpenFlow 1.3.5 section 7.2.5.
 impl Form<V1_3> for Action {
     /// Errors: BAD_ACTION with BAD_TYPE, BAD_LEN, BAD_SET_*, BAD_EXPERIMENTER or BAD_EXP_TYPE.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut body = r.at("action").sized(2, 8, 8, BadAction::BAD_LEN)?;
+        // An unknown type is an error at the type, not at the argument after it.
         let at_type = body.at("action type").clone();
         let ty: u16 = body.get()?;
         body.take(2)?;
@@ -77,12 +89,16 @@ impl Form<V1_3> for Action {
         };
         match action {
             None => Err(at_type.err(BadAction::BAD_TYPE)),
+            // Fewer than 8 bytes left over are padding, whose content is ignored. More mean that
+            // the length is not that of this type.
             Some(_) if body.remaining() >= 8 => Err(body.err(BadAction::BAD_LEN)),
             Some(action) => Ok(action),
         }
     }
     fn write(&self, w: &mut Writer<'_>) {
         let start = w.bytes.len();
+        // A set-field takes a mask since 1.5. In 1.3 and 1.4 Open vSwitch's action of the same
+        // effect is sent in its place, if the feature for it is on.
         let masked = self.masked_set_field();
         let masked = masked.filter(|_| !w.version().sets_with_masks());
         #[cfg(feature = "nicira")]
@@ -96,6 +112,7 @@ impl Form<V1_3> for Action {
             w.unsupported("a set_field with a mask");
         }
         let row = self.row();
+        // The span of an action that a version has from the ONF includes that version.
         if let Some(row) = row.filter(|row| !row.versions.has(w.version())) {
             w.unsupported(row.name);
         }
@@ -114,6 +131,8 @@ impl Form<V1_3> for Action {
     }
 }
 
+/// Type and length of 16 bits each, then the argument. All have a multiple of 8 bytes. Spec:
+/// OpenFlow 1.3.5 section 7.2.4.
 impl Form<V1_3> for Instruction {
     /// Errors: BAD_INSTRUCTION with UNKNOWN_INST, BAD_LEN, BAD_EXPERIMENTER or BAD_EXP_TYPE, or an
     /// action's.
@@ -124,6 +143,8 @@ impl Form<V1_3> for Instruction {
         let ty = body.get()?;
         body.take(2)?;
         let row = INSTRUCTIONS.iter().find(|row| row.number == ty);
+        // UNKNOWN_INST is for types that the version does not have. An instruction that it has and
+        // a table does not support is refused by the switch, with UNSUP_INST.
         if !row.is_some_and(|row| row.versions.has(body.version())) {
             return Err(at_type.err(BadInstruction::UNKNOWN_INST));
         }
@@ -158,6 +179,8 @@ impl Form<V1_3> for Instruction {
             EXPERIMENTER => Self::Experimenter(ExtValue::decode(ExtKind::Instruction, &mut body)?),
             _ => return Err(at_type.err(BadInstruction::UNKNOWN_INST)),
         };
+        // The arms above have taken their padding, so that a length too great for the type is
+        // refused.
         body.finish()?;
         Ok(instruction)
     }
@@ -185,6 +208,8 @@ impl Form<V1_3> for Instruction {
     }
 }
 
+/// A list up to the end of the window, in any order: [`Instructions::new`] sorts it by the order of
+/// execution.
 impl Wire for Instructions {
     /// Errors: an instruction's; BAD_INSTRUCTION/DUP_INST if a type stands twice, and before 1.4
     /// UNSUP_INST. Choice: these versions have no code for it; a set with two is one that no table
@@ -199,11 +224,14 @@ impl Wire for Instructions {
         Self::new(r.get()?).map_err(|()| start.err(duplicate))
     }
     fn encode(&self, w: &mut Writer<'_>) {
+        // A reply lists what the version can say of an entry. In a request nothing is left out.
         if w.leaves_out {
             if let Some(reported) = self.reported_in(w.version()) {
                 return reported.encode(w);
             }
         }
+        // 1.5 has the meter as an action, and versions before it as an instruction: each reads an
+        // entry in its own words, whoever has added it.
         match self.with_meter_of(w.version()) {
             Some(list) => w.put(&list),
             None => w.put(self.shared()),

@@ -21,12 +21,14 @@ use crate::wire::{Reader, Writer};
 with_properties! {
     V1_3;
     BundleControl { bundle_id, ty, flags }
+    // Bits of the features that the controller asks for; those of time need a property.
     BundleFeaturesRequest { flags => 4 }
     BundleFeatures { capabilities => 6 }
 }
 
 properties! {
     BundleControl {
+        // OFPBPT_TIME: when a commit is to be carried out. The padding aligns the 64-bit seconds.
         1 pad 4 option scheduled;
     }
     BundleFeaturesRequest {
@@ -40,24 +42,38 @@ properties! {
 
 layout! {
     V1_3;
+    // Seconds since 1970, and the nanoseconds beyond them.
     Timestamp { seconds, nanoseconds => 4 }
+    // Four times in the form of a timestamp: how exact a commit is, how far ahead of the switch's
+    // clock and how late it may be, and what the clock says.
     TimeCapability { sched_accuracy, sched_max_future, sched_max_past, timestamp }
 }
 
 /// Properties of experimenters alone.
+///
+/// BUNDLE_ADD_MESSAGE has no others, but its message stands before them, so that it cannot be a row
+/// of `with_properties!`.
 struct Experimenters {
     experimenters: Vec<ExperimenterProperty>,
 }
 
 /// The types of messages with a message in them: none stands within another.
+///
+/// They are REQUESTFORWARD, BUNDLE_CONTROL, which has none but cannot be in a bundle either, and
+/// BUNDLE_ADD_MESSAGE. Without this limit, a peer could make the decoder recurse as deep as a
+/// message is long.
 const WITH_MESSAGE: core::ops::RangeInclusive<u8> = 32..=BUNDLE_ADD;
 /// The type of BUNDLE_ADD_MESSAGE.
 const BUNDLE_ADD: u8 = 34;
 
 /// The offset, in the frame of a BUNDLE_ADD_MESSAGE with its header, of the message in it.
+///
+/// `None` if the frame is another message or ends before. The range may go beyond the frame: its
+/// end is the inner header's length, as the peer says it.
 pub(crate) fn inner_message(codec: &Codec, frame: &[u8]) -> Option<Range<usize>> {
     let mut r = Reader::new(codec, frame);
     let mut ty = r.take(HEADER_BYTES).ok()?[TYPE_OFFSET];
+    // In 1.3 the type is that of experimenters, and the ONF's head comes before the body.
     if codec.version < Version::V1_4 {
         ty = onf::newer_type(ty, &r)?;
         r.take(onf::HEAD_BYTES).ok()?;
@@ -77,6 +93,9 @@ pub(crate) fn inner_message(codec: &Codec, frame: &[u8]) -> Option<Range<usize>>
 ///
 /// Errors: `bad_length` for a length less than a header or past the window, `bad_type` for a
 /// message that has one in it, BAD_REQUEST/BAD_VERSION, or the message's.
+///
+/// The inner version must be that of the connection: a message in a bundle is executed as if it had
+/// come alone.
 pub(crate) fn read_message(
     r: &mut Reader<'_>,
     bad_length: ErrorCode,
@@ -91,12 +110,14 @@ pub(crate) fn read_message(
     let ty: u8 = window.get()?;
     window.take(2)?;
     let xid = window.at("xid").get()?;
+    // The whole header is read before it is judged, so that a short one is a wrong length.
     if version != r.version().number() {
         return Err(at_version.err(BadRequest::BAD_VERSION));
     }
     if WITH_MESSAGE.contains(&ty) || onf::newer_type(ty, &window).is_some() {
         return Err(at_type.err(bad_type));
     }
+    // A window of its own, in which a wrong length is the inner message's error again.
     let rest = window.remaining();
     let mut body = window.sub(rest, BadRequest::BAD_LEN)?;
     let decoded = Message::decode_body(ty, &mut body);
@@ -110,6 +131,8 @@ pub(crate) fn read_message(
 }
 
 /// Appends a whole message with its header.
+///
+/// Its lists cannot be split over several messages, nor go without an item, as a multipart's can.
 pub(crate) fn write_message(xid: u32, message: &Message, w: &mut Writer<'_>) {
     let start = w.bytes.len();
     let version = w.version().number();
@@ -120,6 +143,8 @@ pub(crate) fn write_message(xid: u32, message: &Message, w: &mut Writer<'_>) {
     w.patch_length(start, start + 2);
 }
 
+/// The bundle's id, padding, flags, the message with its header, padding to 8 bytes if properties
+/// follow, and these. Spec: OpenFlow 1.4.1 section 7.3.9.
 impl Form<V1_3> for BundleAdd {
     /// Errors: BUNDLE_FAILED with MSG_BAD_LEN or MSG_UNSUP, BAD_REQUEST/BAD_VERSION, the message's,
     /// or BAD_PROPERTY's.
@@ -131,6 +156,7 @@ impl Form<V1_3> for BundleAdd {
         let (xid, message) = read_message(r, BundleFailed::MSG_BAD_LEN, BundleFailed::MSG_UNSUP)?;
         let length = r.position() - start;
         let padding = length.next_multiple_of(8) - length;
+        // Without properties a sender may leave the padding away.
         r.take(padding.min(r.remaining()))?;
         let mut properties = Experimenters {
             experimenters: Vec::new(),

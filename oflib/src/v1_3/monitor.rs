@@ -19,8 +19,12 @@ use crate::types::{GroupId, PortNo};
 use crate::wire::{Reader, Writer};
 
 /// The ONF's type of the message that ends a monitor.
+///
+/// The ONF numbers what an extension brings from 10 times the extension's number on.
 pub(crate) const CANCEL: u32 = 1870;
 /// The ONF's types of the messages that since 1.4 are updates.
+///
+/// They say that a controller which reads too slowly misses updates, and that it gets them again.
 const STREAM_MESSAGES: [(u32, FlowUpdateEvent); 2] = [
     (1871, FlowUpdateEvent::PAUSED),
     (1872, FlowUpdateEvent::RESUMED),
@@ -29,6 +33,9 @@ const STREAM_MESSAGES: [(u32, FlowUpdateEvent); 2] = [
 /// Reads a message of the ONF's that is a multipart since 1.4, if `exp_type` is one's.
 ///
 /// Errors: BAD_REQUEST/BAD_LEN.
+///
+/// `r` is after the ONF's head. The model has the messages of 1.4 alone, so that the switch need
+/// not know both.
 pub(crate) fn read_message(
     exp_type: u32,
     r: &mut Reader<'_>,
@@ -52,6 +59,8 @@ pub(crate) fn read_message(
 }
 
 /// The ONF's type of the message that says the same as this message, and the monitor that it names.
+///
+/// `None` if it is a multipart in this version, too, or another message.
 pub(crate) fn message_of(message: &Message) -> Option<(u32, Option<u32>)> {
     if let Message::MultipartRequest(MultipartRequest {
         body: RequestBody::FlowMonitor(list),
@@ -82,6 +91,8 @@ pub(crate) fn message_of(message: &Message) -> Option<(u32, Option<u32>)> {
 /// same in 1.0 and 1.3.
 pub(crate) trait EntryForm {
     /// Reads a match of which `length` says how long it is without padding. Errors: BAD_MATCH's.
+    ///
+    /// `r` is at the match, which ends with its padding to 8 bytes.
     fn read_match(length: u16, r: &mut Reader<'_>) -> Result<Match, DecodeError>;
     /// Appends a match, and its length without padding at `at`.
     fn write_match(fields: &Match, at: usize, w: &mut Writer<'_>);
@@ -118,6 +129,8 @@ impl EntryForm for V1_3 {
     }
 }
 
+/// The length of the match stands apart from it, in front of the output port. Unlike 1.4, the
+/// extension has no command and no output group.
 impl Form<V1_3> for FlowMonitorRequest {
     /// Errors: BAD_MATCH's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -151,6 +164,7 @@ impl Form<V1_3> for FlowMonitorRequest {
     }
 }
 
+/// The numbers of 1.3 are those of the model less that of ADDED.
 impl Form<V1_3> for FlowUpdateEvent {
     /// There is no event of its own for the entries that are there at first: they are ADDED, 0.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -174,6 +188,9 @@ impl Form<V1_3> for FlowUpdate {
 /// Reads an update.
 ///
 /// Errors: BAD_REQUEST with BAD_LEN, or BAD_TYPE for an unknown event; the entry's.
+///
+/// A length of 16 bits comes first, then the event. An abbreviated update has only the transaction
+/// id of the controller's own message that made the change.
 pub(crate) fn read_update<V: EntryForm>(r: &mut Reader<'_>) -> Result<FlowUpdate, DecodeError> {
     let mut body = r.at("flow update").sized(0, 8, 8, BadRequest::BAD_LEN)?;
     body.take(2)?;
@@ -202,6 +219,7 @@ pub(crate) fn write_update<V: EntryForm>(update: &FlowUpdate, w: &mut Writer<'_>
         FlowUpdate::Abbrev(xid) => {
             w.put(&FlowUpdateEvent::ABBREV).put(xid);
         }
+        // They are messages of their own here, which `message_of` gives.
         FlowUpdate::Stream(_) => w.unsupported("PAUSED and RESUMED among updates"),
     }
     w.patch_length(start, start);

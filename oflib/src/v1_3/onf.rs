@@ -19,9 +19,13 @@ const ONF: u32 = 0x4f4e_4600;
 /// The type of experimenters' messages.
 const EXPERIMENTER: u8 = 4;
 /// Bytes of experimenter and type.
+///
+/// An action's head has these, too, but its type takes 16 bits, with 16 of padding.
 pub(crate) const HEAD_BYTES: usize = 8;
 
 /// The ONF's types of messages, and the types of the same messages since 1.4.
+///
+/// They are BUNDLE_CONTROL and BUNDLE_ADD_MESSAGE.
 const MESSAGES: [(u32, u8); 2] = [(2300, 33), (2301, 34)];
 
 /// The type of experimenters' multiparts.
@@ -29,11 +33,15 @@ const EXPERIMENTER_MULTIPART: u16 = 0xffff;
 /// The ONF's types of multiparts, the types of the same multiparts in later versions, and the last
 /// version that has them from the ONF. Choice: the number of the extension's features of bundles is
 /// formed as those of its other extensions are.
+///
+/// They are FLOW_MONITOR and BUNDLE_FEATURES.
 const MULTIPARTS: [(u32, u16, Version); 2] = [(1870, 16, Version::V1_3), (3400, 19, Version::V1_4)];
 
 /// The type of experimenters' actions.
 const EXPERIMENTER_ACTION: u16 = 0xffff;
 /// The ONF's types of actions, and the types of the same actions since 1.5.
+///
+/// It is COPY_FIELD.
 const ACTIONS: [(u16, u16); 1] = [(3200, 28)];
 
 /// Errors that since 1.4 have a type of their own: the first of some that follow each other, how
@@ -47,6 +55,8 @@ const ERRORS: [(ErrorCode, u16, u16); 4] = [
 ];
 
 /// The type since 1.4 of the message whose body `r` is at, if it is one of the ONF's.
+///
+/// `r` stays where it is: a message of another experimenter is read from its beginning.
 pub(crate) fn newer_type(ty: u8, r: &Reader<'_>) -> Option<u8> {
     let mut body = r.clone();
     if ty != EXPERIMENTER || body.get::<u32>() != Ok(ONF) {
@@ -58,7 +68,11 @@ pub(crate) fn newer_type(ty: u8, r: &Reader<'_>) -> Option<u8> {
 }
 
 /// Reads the body of a message of type `ty`. Errors: as [`Message::decode_body`].
+///
+/// Only 1.3 comes here. An experimenter message of the ONF that no row has is left to the
+/// catalogue, in which an extension may have it.
 pub(crate) fn decode_body(ty: u8, r: &mut Reader<'_>) -> Result<Message, DecodeError> {
+    // The model has these types in 1.3, but only as the ONF's: bare, they are unknown to it.
     if MESSAGES.iter().any(|row| row.1 == ty) {
         return Err(DecodeError {
             error: BadRequest::BAD_TYPE,
@@ -110,11 +124,15 @@ pub(super) fn multipart_type(
 }
 
 /// Returns true if a version has from the ONF what `last` is the last one to have so.
+///
+/// The ONF published its extensions for 1.3; versions before it have none of them.
 fn has_from_onf(version: Version, last: Version) -> bool {
     (Version::V1_3..=last).contains(&version)
 }
 
 /// Makes the head of a multipart, which begins at `start`, the ONF's if the version has it so.
+///
+/// The flags and the padding of the head stay as they are.
 pub(super) fn write_multipart_head(number: u16, start: usize, w: &mut Writer<'_>) {
     let row = MULTIPARTS.iter().find(|row| row.1 == number);
     if let Some((exp_type, ..)) = row.filter(|row| has_from_onf(w.version(), row.2)) {
@@ -130,6 +148,8 @@ pub(super) fn has_actions(version: Version) -> bool {
 }
 
 /// The way in which table features list actions of the ONF's: not by their types.
+///
+/// An experimenter has one entry in a list, however many actions it has.
 pub(super) const LISTED: TypeId = TypeId {
     ty: EXPERIMENTER_ACTION,
     experimenter: ONF,
@@ -137,6 +157,7 @@ pub(super) const LISTED: TypeId = TypeId {
 
 /// The type since 1.5 of the action that a version lists so, if it has one.
 pub(super) fn listed_action(version: Version) -> Option<u16> {
+    // A second action of the ONF's would not compile here: the entry could not say which is meant.
     let [(_, newer)] = ACTIONS;
     has_actions(version).then_some(newer)
 }
@@ -167,6 +188,8 @@ pub(super) fn write_action_head(ty: u16, w: &mut Writer<'_>) {
 }
 
 /// Appends the body of a message; gives the message's type.
+///
+/// Returns the type of experimenters for what 1.3 has from the ONF.
 pub(crate) fn encode_body(message: &Message, w: &mut Writer<'_>) -> u8 {
     if let Some((exp_type, monitor_id)) = monitor::message_of(message) {
         w.put(&ONF).put(&exp_type);
@@ -184,6 +207,8 @@ pub(crate) fn encode_body(message: &Message, w: &mut Writer<'_>) -> u8 {
     EXPERIMENTER
 }
 
+/// An error of the ONF's is the one that later versions have in its place. All others keep type and
+/// code, so that an unknown error of a peer is shown as it came.
 impl Form<V1_3> for ErrorCode {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let error = read_code(r)?;
@@ -198,6 +223,8 @@ impl Form<V1_3> for ErrorCode {
         Ok(error)
     }
     fn write(&self, w: &mut Writer<'_>) {
+        // First what 1.3 calls differently, then what it has from the ONF: the rows name errors of
+        // 1.4.
         let older = older(*self);
         for (first, count, onf) in &ERRORS {
             let codes = first.code..first.code + count;

@@ -16,9 +16,13 @@ layout! {
 /// The type of experimenters' properties.
 pub(crate) const EXPERIMENTER: u16 = 0xffff;
 /// Types from here on may stand several times: experimenters have them.
+///
+/// 0xfffe is an experimenter's only among the properties of tables; elsewhere no structure has it.
 const FIRST_REPEATED: u16 = 0xfffe;
 
 /// A structure with properties.
+///
+/// The macro `properties!` implements it. Lists of properties end their structure.
 pub(crate) trait Properties: Sized {
     /// Reads the contents of one property of type `ty` into its place; `false` if the structure has
     /// no such property. Errors: the contents'.
@@ -34,15 +38,18 @@ pub(crate) fn read_properties(
     this: &mut impl Properties,
     r: &mut Reader<'_>,
 ) -> Result<(), DecodeError> {
+    // The types that may not come again: no more than the structure has, as others are refused.
     let mut seen = Vec::new();
     while !r.is_empty() {
         let (at_type, ty, mut body) = r.at("property").property(BadProperty::BAD_LEN)?;
         if seen.contains(&ty) {
             return Err(at_type.err(BadProperty::DUP_TYPE));
         }
+        // Unlike an element of HELLO, an unknown property is an error: the sender relies on it.
         if !this.read_property(ty, &mut body)? {
             return Err(at_type.err(BadProperty::BAD_TYPE));
         }
+        // No property has padding of its own; that to 8 bytes is outside the window.
         body.finish()?;
         if ty < FIRST_REPEATED {
             seen.push(ty);

@@ -12,14 +12,22 @@ use crate::wire::{Reader, Writer};
 
 layout! {
     V1_3;
+    // `data` goes up to the end of the message: at least 64 bytes of the message at fault, or less
+    // if it is shorter; for HELLO_FAILED a text.
     ErrorMsg { error, data }
+    // `n_buffers` is how many packets the switch can hold. The ports are a multipart since 1.3, so
+    // that the last word is reserved.
     Features {
         datapath_id, n_buffers, n_tables, auxiliary_id => 2, capabilities, reserved;
         ..default
     }
+    // `miss_send_len` is in bytes, and limits packets that go to the controller without an output
+    // action.
     SwitchConfig { flags, miss_send_len }
     TableMod { table_id => 3, config; ..default [eviction, vacancy, experimenters, miss] }
     Role { role => 4, generation_id; ..default [short_id] }
+    // Of each pair, the first mask is for a master or equal, the second for a slave. Bit N of a
+    // mask is the reason with number N.
     AsyncConfig {
         packet_in, packet_in_slave, port_status, port_status_slave, flow_removed,
         flow_removed_slave;
@@ -54,6 +62,9 @@ low_bits! {
 /// The element type of the version bitmap.
 const VERSION_BITMAP: u16 = 1;
 
+/// Elements of type, length and contents, each padded to 8 bytes. The only type there is gives the
+/// versions as a bitmap of 32-bit words, bit N of the first for version number N. Spec: OpenFlow
+/// 1.3.5 section 7.5.1.
 impl Form<V1_3> for Hello {
     /// Unknown elements are skipped. Choice: a malformed one ends the list, and what came before
     /// counts: the version in the header is one that the peer speaks.
@@ -67,11 +78,14 @@ impl Form<V1_3> for Hello {
                 }
             }
         }
+        // What follows a malformed element is taken as read, so that the message ends where it
+        // should.
         r.rest();
         Ok(hello)
     }
 
     fn write(&self, w: &mut Writer<'_>) {
+        // Without a bitmap the version in the header alone counts, as for peers before 1.3.1.
         if !self.bitmap.is_empty() {
             w.property(VERSION_BITMAP, |w| {
                 w.put(&self.bitmap);
@@ -81,6 +95,9 @@ impl Form<V1_3> for Hello {
 }
 
 /// Reads type and code of an error, and its experimenter if it has one.
+///
+/// Type and code have 16 bits each. An experimenter's error has its type of error in place of the
+/// code, then the experimenter's id of 32 bits. Spec: OpenFlow 1.3.5 section 7.4.4.
 pub(crate) fn read_code(r: &mut Reader<'_>) -> Result<ErrorCode, DecodeError> {
     let mut error = ErrorCode::new(r.at("type").get()?, r.at("code").get()?);
     if error.ty == EXPERIMENTER_ERROR_TYPE {

@@ -18,11 +18,15 @@ const EXPERIMENTER: u16 = 0xffff;
 /// The first of the types of experimenters' properties, of which a table may have several.
 const FIRST_REPEATED: u16 = 0xfffe;
 /// Bytes of a table's features in front of its properties.
+///
+/// The name takes 32 of them.
 const FIXED_BYTES: usize = 64;
 
 layout! {
     V1_3;
     TableFeatureSet {
+        // The properties come last and fill the structure, whose length stands before the table's
+        // id.
         table_id => 5, name, metadata_match, metadata_write, config, max_entries, properties;
         ..default
     }
@@ -40,8 +44,12 @@ fn property_errors(version: Version) -> (ErrorCode, ErrorCode) {
 /// Checks the properties of a table, whose features `r` is at.
 ///
 /// Errors: BAD_PROPERTY/DUP_TYPE for a type that stands twice and is no experimenter's.
+///
+/// A pass of its own, because the items of a list are read without knowledge of each other. 1.3 has
+/// no error for it, so that there the list is taken as it is.
 fn check_doubled(mut r: Reader<'_>) -> Result<(), DecodeError> {
     let mut seen = Vec::new();
+    // The length of 16 bits has been read already.
     if r.take(FIXED_BYTES - 2).is_err() {
         return Ok(());
     }
@@ -57,6 +65,7 @@ fn check_doubled(mut r: Reader<'_>) -> Result<(), DecodeError> {
     Ok(())
 }
 
+/// The length of 16 bits comes first, and counts the properties.
 impl Form<V1_3> for TableFeatures {
     /// Errors: TABLE_FEATURES_FAILED/BAD_LEN, since 1.4 BAD_REQUEST/BAD_LEN, or a property's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -73,6 +82,8 @@ impl Form<V1_3> for TableFeatures {
         body.get().map(Self)
     }
     fn write(&self, w: &mut Writer<'_>) {
+        // Before 1.5 a request always replaces the features of all tables, and has no place for a
+        // command.
         if self.0.command != TableFeaturesCommand::REPLACE && w.version() < Version::V1_5 {
             w.unsupported("commands for tables");
         }
@@ -82,6 +93,8 @@ impl Form<V1_3> for TableFeatures {
 }
 
 /// Types of actions with those of 1.5 in place of the ONF's, without others that came later.
+///
+/// A number that only other versions have is dropped: the peer cannot mean their action.
 fn newer_actions(mut list: Vec<TypeId>, version: Version) -> Vec<TypeId> {
     list.retain(|id| id.is_action_of(version));
     for id in &mut list {
@@ -95,6 +108,8 @@ fn newer_actions(mut list: Vec<TypeId>, version: Version) -> Vec<TypeId> {
 }
 
 /// Types of instructions that a version has, and those that are of none.
+///
+/// Both readers and writers apply this, so that what was decoded is encoded again as the same list.
 fn said_instructions(mut list: Vec<TypeId>, version: Version) -> Vec<TypeId> {
     list.retain(|id| id.is_instruction_of(version));
     list
@@ -114,6 +129,8 @@ fn said_actions(list: &[TypeId], version: Version) -> Vec<TypeId> {
     said
 }
 
+/// Type and length of 16 bits each, the list, and padding to 8 bytes, which the length does not
+/// count. The letter in a type's row says what the list consists of.
 impl Wire for TableProperty {
     /// Errors: TABLE_FEATURES_FAILED, since 1.4 BAD_PROPERTY, with BAD_TYPE or BAD_LEN.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -124,6 +141,7 @@ impl Wire for TableProperty {
             .iter()
             .find(|row| row.0 == ty && row.3.has(version))
             .ok_or_else(|| at_type.err(bad_type))?;
+        // Errors in the list carry the property's name, not that of its items.
         body.at(row.1);
         let list = match row.2 {
             'i' => PropertyList::Types(said_instructions(body.get()?, version)),
@@ -131,6 +149,7 @@ impl Wire for TableProperty {
             't' => PropertyList::Tables(body.get()?),
             'f' => PropertyList::Fields(body.get()?),
             'v' => PropertyList::Values(decode_values(&mut body)?),
+            // Experimenter, its type, and data up to the end of the property.
             _ => PropertyList::Experimenter(body.get()?, body.get()?, body.get()?),
         };
         Ok(Self { ty, list })
@@ -154,6 +173,7 @@ impl Wire for TableProperty {
                 PropertyList::Tables(list) => w.put(list),
                 PropertyList::Fields(list) => {
                     let version = w.version();
+                    // A field that only other versions have is no capability in this version.
                     for id in list.iter().filter(|id| id.is_known_to(version)) {
                         w.put(id);
                     }
@@ -169,6 +189,8 @@ impl Wire for TableProperty {
     }
 }
 
+/// Type and length of 16 bits each; an experimenter's has its id, too. Unlike an action or an
+/// instruction it has no padding.
 impl Wire for TypeId {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (_, bad) = property_errors(r.version());
@@ -193,10 +215,14 @@ impl Wire for TypeId {
 }
 
 /// Returns true if an experimenter stands behind this OXM header.
+///
+/// The low byte is the length of what follows the header, and the experimenter takes 4 bytes of it.
 fn is_experimenter(header: u32) -> bool {
     header >> 16 == u32::from(EXPERIMENTER) && header & 0xff >= 4
 }
 
+/// An OXM header without a value. A field that no row has is kept as its header, so that a list of
+/// a peer's fields is complete.
 impl Wire for FieldId {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut raw = r.at("oxm header").clone();
