@@ -10,10 +10,15 @@ use crate::message::{ErrorMsg, Message};
 use crate::v1_3::bundle::inner_message;
 
 /// The most multipart messages that a peer may have begun and not finished.
+///
+/// A sequence of which a part was refused counts, too, as it is remembered until its last part.
 pub const MAX_SEQUENCES: usize = 16;
 
 /// The offset of the low byte of a multipart message's flags, in every version, and the flag that
 /// says that more follow.
+///
+/// The frame is read here before it is decoded: a part that cannot be decoded still says whether
+/// others follow.
 const FLAGS_OFFSET: usize = HEADER_BYTES + 3;
 const MORE: u8 = 1;
 
@@ -48,6 +53,8 @@ impl Refused {
 }
 
 /// Returns what is wrong with a message to a switch that only a switch sends.
+///
+/// Without this check such a message would be decoded in full before it is refused.
 const MISDIRECTED: DecodeError = DecodeError {
     error: BadRequest::BAD_TYPE,
     offset: 1,
@@ -57,6 +64,7 @@ const MISDIRECTED: DecodeError = DecodeError {
 /// A multipart message that is not finished.
 #[derive(Debug)]
 struct Sequence {
+    /// A request and a reply with the same transaction id are two sequences.
     ty: u8,
     xid: u32,
     /// Bytes of its parts so far.
@@ -83,7 +91,9 @@ pub struct Assembler {
     pub codec: Codec,
     /// True if this side is a switch: it refuses what only a switch sends.
     pub is_switch: bool,
+    /// In no order: few are open at a time, so that they are searched one by one.
     open: Vec<Sequence>,
+    /// Bytes on the wire, not those of the decoded messages.
     limit_bytes: usize,
     /// The content of the last flow-mod: many have the same, which is in memory once then.
     instructions: Instructions,
@@ -119,6 +129,7 @@ impl Assembler {
         }
         let ty = frame[1];
         let version = self.codec.version;
+        // A frame of another version is left to the decoder, which refuses it as BAD_VERSION.
         if self.is_switch && frame[0] == version.number() && version.is_from_switch(ty) {
             return Err(Refused {
                 cause: MISDIRECTED,
@@ -130,9 +141,12 @@ impl Assembler {
         let parts = self.codec.version.multipart_types().contains(&ty);
         let more = parts && frame.get(FLAGS_OFFSET).is_some_and(|f| f & MORE != 0);
         let mut sequences = self.open.iter();
+        // A sequence is taken out, and held again if it goes on: whatever fails on the way, no half
+        // of it stays behind.
         let begun = sequences
             .position(|s| s.ty == ty && s.xid == xid)
             .map(|at| self.open.swap_remove(at));
+        // The error was sent with the part at fault. Further parts are dropped without an answer.
         if begun.as_ref().is_some_and(|s| s.joined.is_none()) {
             if more {
                 self.hold(ty, xid, 0, None);
@@ -158,8 +172,11 @@ impl Assembler {
                 if more {
                     self.hold(ty, xid, 0, None);
                 }
+                // A message that was decoded and joined comes here only for want of room.
                 let overflow = multipart_error(BadRequest::MULTIPART_BUFFER_OVERFLOW);
                 let cause = refused.err().unwrap_or(overflow);
+                // Sequences to be skipped are held without a limit of bytes, but their number must
+                // end, too: a peer that begins more loses its connection.
                 let fatal = self.open.len() > MAX_SEQUENCES;
                 let start = self.start_of(frame, &cause);
                 Err(Refused {
@@ -174,6 +191,7 @@ impl Assembler {
     /// Returns where the message begins that an error is about. Spec: OpenFlow 1.4.1 section
     /// 7.3.9.7.
     fn start_of(&self, frame: &[u8], cause: &DecodeError) -> usize {
+        // The bundle's own errors are about the outer message, wherever they were found.
         if cause.error.ty == BundleFailed::UNKNOWN.ty {
             return 0;
         }
@@ -184,6 +202,9 @@ impl Assembler {
     }
 
     /// Makes a flow-mod share the instructions of the previous flow-mod, if they are equal.
+    ///
+    /// A controller that adds many entries with the same instructions, as is usual, then pays for
+    /// one copy of them.
     fn share(&mut self, message: &mut Message) {
         if let Message::FlowMod(flow_mod) = message {
             if flow_mod.instructions != self.instructions {
@@ -199,6 +220,7 @@ impl Assembler {
         self.open.len() < MAX_SEQUENCES && held + bytes <= self.limit_bytes
     }
 
+    /// Remembers a sequence until its next part; `joined` is `None` if the parts are to be skipped.
     fn hold(&mut self, ty: u8, xid: u32, bytes: usize, joined: Option<Message>) {
         self.open.push(Sequence {
             ty,
@@ -210,6 +232,8 @@ impl Assembler {
 }
 
 /// Appends a further part. Errors: BAD_REQUEST/BAD_MULTIPART if it does not belong to it.
+///
+/// The flag of the last part is that of the whole, so that a whole message has none.
 fn join(mut joined: Message, part: Message) -> Result<Message, DecodeError> {
     let belongs = match (&mut joined, part) {
         (Message::MultipartRequest(all), Message::MultipartRequest(part)) => {

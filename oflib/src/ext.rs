@@ -33,8 +33,13 @@ pub const BOFUSS: u32 = 0x0062_6f66;
 /// between the parentheses in text.
 ///
 /// Invariant: as for [`Wire`]: what was decoded can be encoded, and gives the same value again.
+///
+/// Its hash must read all that distinguishes two values, as [`ExtValue::held_bytes`] takes what it
+/// reads for the size of a value.
 pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync + 'static {
     /// Reads the text form. Errors: what is wrong, in words.
+    ///
+    /// Invariant: what [`TextForm::text`] writes is read as the same value.
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError>;
 
     /// Appends a further part of a multipart message. Errors: `false` if one part is all.
@@ -68,6 +73,9 @@ pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync +
 }
 
 /// A [`TypedBody`] whose type only its row knows.
+///
+/// Traits with generic methods cannot be used behind a pointer. Its methods are those of the typed
+/// trait; `is_equal`, `copy` and `hash` replace the derived ones.
 pub(crate) trait AnyBody: Any + Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn encode(&self, w: &mut Writer<'_>);
@@ -93,6 +101,7 @@ impl<T: TypedBody> AnyBody for T {
         TextForm::text(self, f)
     }
     fn is_equal(&self, other: &dyn AnyBody) -> bool {
+        // Bodies of different types are never equal.
         other.as_any().downcast_ref() == Some(self)
     }
     fn copy(&self) -> SharedBody {
@@ -106,6 +115,7 @@ impl<T: TypedBody> AnyBody for T {
         TypedBody::in_messages(self, version)
     }
     fn join(&mut self, part: &dyn AnyBody) -> bool {
+        // Parts of different types do not go together.
         let part: Option<&Self> = part.as_any().downcast_ref();
         part.is_some_and(|part| TypedBody::join(self, part.clone()))
     }
@@ -121,11 +131,14 @@ impl<T: TypedBody> AnyBody for T {
 }
 
 /// A body as values hold it; copies share it.
+///
+/// Only `join` changes a body in place, and only while it has one owner.
 pub(crate) type SharedBody = Arc<dyn AnyBody>;
 
 /// The type of a row's bodies, with the function that reads them.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyType {
+    /// A function, because `TypeId::of` is not constant in the oldest Rust that is supported.
     ty: fn() -> TypeId,
     decode: fn(&mut Reader<'_>) -> Result<SharedBody, DecodeError>,
     #[cfg(feature = "text")]
@@ -153,6 +166,7 @@ pub struct ExtValue {
     pub args: Vec<u64>,
     /// The bytes after the arguments.
     pub data: Bytes,
+    /// `Some` if the row has a type of bodies, and then of this type.
     body: Option<SharedBody>,
 }
 
@@ -167,6 +181,8 @@ impl PartialEq for ExtValue {
 }
 impl Eq for ExtValue {}
 
+/// Hashes less than `eq` compares of the row, which is allowed: rows of the same type differ
+/// rarely.
 impl Hash for ExtValue {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.row.ty, &self.args, &self.data).hash(state);
@@ -177,6 +193,8 @@ impl Hash for ExtValue {
 }
 
 /// Counts bytes in place of hashing them.
+///
+/// For [`ExtValue::held_bytes`], which has no other way to know how long a body is.
 struct ByteCount(usize);
 
 impl Hasher for ByteCount {
@@ -190,6 +208,9 @@ impl Hasher for ByteCount {
 
 impl ExtValue {
     /// A value of a row of numbers: one for each of its arguments, and its data.
+    ///
+    /// The caller sees to it that there are as many arguments as the row has, each within its
+    /// width: higher bytes are not written.
     pub fn new(row: &'static ExtRow, args: Vec<u64>, data: Bytes) -> Self {
         Self {
             row,
@@ -260,6 +281,7 @@ impl ExtValue {
         }
         match (&mut self.body, part.body) {
             (Some(body), Some(part)) => {
+                // Another value shares the body: only a copy may grow.
                 if Arc::get_mut(body).is_none() {
                     *body = body.copy();
                 }
@@ -288,11 +310,14 @@ impl ExtValue {
             return Err(at_experimenter.err(bad_experimenter));
         };
         let at_type = r.at("exp_type").clone();
+        // All rows of an experimenter have types of the same width, so that the first row tells it
+        // before the row is known.
         let ty = if first.short_type {
             r.clone().get::<u16>()?.into()
         } else {
             r.clone().get::<u32>()?
         };
+        // The reader is still in front of the type, so that the error points at it.
         let Some(row) = rows_of(catalogue, kind, experimenter).find(|row| row.ty == ty) else {
             let own = rows_of(catalogue, kind, experimenter).find_map(|row| row.errors);
             return Err(r.err(own.map_or(bad_type, |errors| errors.bad_type)));
@@ -305,6 +330,7 @@ impl ExtValue {
         let mut rest = r.sub(r.remaining(), short)?;
         let value = match row.body {
             Some(body) => {
+                // Only bodies can have values within them, so that only they count.
                 rest.nested += 1;
                 if rest.nested > MAX_NESTED {
                     return Err(at_type.err(BadAction::TOO_MANY));
@@ -313,6 +339,7 @@ impl ExtValue {
             }
             None => Self::decode_numbers(row, &mut rest)?,
         };
+        // A wrong length is found at the end: only the body or the arguments know theirs.
         let padding = rest.rest();
         let aligned = matches!(kind, ExtKind::Action | ExtKind::Instruction);
         if padding.len() > if aligned { 7 } else { 0 } {
@@ -340,6 +367,7 @@ impl ExtValue {
             w.put(&self.row.ty);
         }
         for (arg, value) in self.row.args.iter().zip(&self.args) {
+            // The lowest bytes of the number, big-endian.
             w.raw(&value.to_be_bytes()[8 - usize::from(arg.bytes)..]);
         }
         w.put(&self.data);
@@ -347,6 +375,7 @@ impl ExtValue {
             return;
         };
         if self.row.kind != ExtKind::Multipart {
+            // Only a multipart may be split between the items of its list.
             return w.undivided(|w| body.encode(w));
         }
         let start = w.bytes.len();

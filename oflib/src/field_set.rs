@@ -7,6 +7,9 @@ use crate::field::Field;
 /// A fact is what a match may depend on as on the presence of a field, without being one that a
 /// controller can name: whoever keeps a set numbers its facts. The bits of facts come first, so
 /// that their place does not depend on how many fields a set can hold.
+///
+/// Invariant: bit N of a set is fact N, for N below [`FieldBits::MAX_FACTS`]; the field with id N
+/// is bit N after these. A narrower set is the first words of a wider set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldBits<const N: usize>([u64; N]);
 
@@ -17,6 +20,8 @@ pub type FieldSet = FieldBits<4>;
 pub type StandardFields = FieldBits<1>;
 
 /// Combines two sets word by word.
+///
+/// A loop with an index, because iterators cannot be used in a `const fn`.
 macro_rules! each_word {
     ($one:expr, $other:expr, |$a:ident, $b:ident| $combined:expr) => {{
         let one: [u64; N] = $one.0;
@@ -39,6 +44,8 @@ impl<const N: usize> FieldBits<N> {
     /// All fields, all facts.
     pub const ALL: Self = Self([u64::MAX; N]);
     /// The number of facts that a set can hold.
+    ///
+    /// Each costs a place for a field in [`StandardFields`], which are one word.
     pub const MAX_FACTS: usize = 5;
     /// The number of fields that a set, and so a catalogue, can hold.
     pub const MAX_FIELDS: usize = N * u64::BITS as usize - Self::MAX_FACTS;
@@ -63,6 +70,7 @@ impl<const N: usize> FieldBits<N> {
         Self::of_bit(number)
     }
 
+    /// Panics: by the index, if the set has no such word.
     #[inline(always)]
     const fn of_bit(bit: usize) -> Self {
         let mut words = [0; N];
@@ -147,6 +155,7 @@ impl<const N: usize> FieldBits<N> {
 
     /// The ids of the fields in this set, ascending.
     pub fn ids(self) -> impl Iterator<Item = usize> {
+        // Takes the lowest bit of the first word that is not empty, until none is left.
         let mut left = self.difference(Self::FACTS).0;
         core::iter::from_fn(move || {
             let (index, word) = left.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
@@ -157,6 +166,9 @@ impl<const N: usize> FieldBits<N> {
     }
 
     /// The set as words, facts and the first fields first.
+    ///
+    /// Keys have them in the byte order of the machine, and compare presence with them word by
+    /// word.
     #[inline(always)]
     pub const fn words(self) -> [u64; N] {
         self.0
@@ -171,6 +183,8 @@ impl<const N: usize> FieldBits<N> {
 
 impl FieldSet {
     /// The fields of OpenFlow's that are in this set, and the facts.
+    ///
+    /// The first word suffices: the specification's fields have the lowest ids.
     #[inline(always)]
     pub const fn standard(self) -> StandardFields {
         FieldBits([self.0[0]])

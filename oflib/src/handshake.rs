@@ -13,6 +13,9 @@ use crate::version::{Name, Version};
 use crate::wire::Bytes;
 
 /// The reason for which two sides do not begin to talk.
+///
+/// All of them end the connection. The texts are for logs and, where an ERROR goes out, for the
+/// peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandshakeError {
     /// Something else came first: its name.
@@ -50,7 +53,10 @@ impl core::error::Error for HandshakeError {}
 #[derive(Clone, Debug)]
 pub struct Handshake {
     /// Of our highest version.
+    ///
+    /// The version in the header of our HELLO is the highest that we speak, as section 6.3.1 asks.
     codec: Codec,
+    /// Those that we offer, in any order.
     versions: Vec<Version>,
 }
 
@@ -67,6 +73,8 @@ impl Handshake {
     }
 
     /// The bytes of our HELLO.
+    ///
+    /// Its transaction id is 0, as it expects no answer with the same.
     pub fn hello(&self) -> Vec<u8> {
         let hello = Hello::offering(&self.versions);
         encoded(&self.codec, 0, &Message::Hello(hello))
@@ -74,6 +82,8 @@ impl Handshake {
 
     /// Returns the codec of the version for both, by the peer's first message, as
     /// [`first_message`] takes it. Errors: why there is none.
+    ///
+    /// It changes nothing, so that a caller may judge and then ask for the bytes of the ERROR.
     pub fn judge(&self, first: &[u8]) -> Result<Codec, HandshakeError> {
         let header = first[0];
         let ty = first[1];
@@ -90,8 +100,12 @@ impl Handshake {
                 let text = data.trim_end_matches('\0').escape_debug();
                 Err(HandshakeError::Refused(format!("{} {text}", error.error)))
             }
+            // What claims to be HELLO or ERROR is malformed; of any other message the name says
+            // enough.
             Err(cause) if Message::is_version_free(ty) => Err(HandshakeError::Malformed(cause)),
             Ok(_) | Err(_) => {
+                // The name is that of the version in the header, as types have other numbers in
+                // 1.0.
                 let version = Version::of_number(header).unwrap_or(Version::NEWEST);
                 Err(HandshakeError::NotHello(match version.message_name(ty) {
                     Some(name) => name.to_string(),
@@ -109,6 +123,7 @@ impl Handshake {
         first: &[u8],
         datagrams: bool,
     ) -> Option<Vec<u8>> {
+        // Two peers that answer an ERROR by an ERROR would go on without end.
         let answer = match error {
             HandshakeError::Refused(_) => return None,
             // The peer's HELLO may be lost: section 6.3.6 has it begin anew.
@@ -130,6 +145,9 @@ impl Handshake {
 
 /// Takes the peer's first message, if enough of it is here; of a stranger only the header, whose
 /// "length" may never arrive.
+///
+/// What is no HELLO or ERROR needs no body to be refused, and waiting for one would let a peer of
+/// another protocol hold the connection open.
 pub fn first_message(framer: &mut Framer) -> Option<Vec<u8>> {
     let header = framer.header()?;
     if !Message::is_version_free(header[1]) {
@@ -154,6 +172,7 @@ fn list(numbers: impl Iterator<Item = u8>) -> String {
 fn offered(hello: &Hello, header: u8) -> String {
     match hello.bitmap.first() {
         Some(map) => {
+            // Versions past 31 would be in further words, and do not exist.
             let spoken = (0..32).filter(|bit| map >> bit & 1 == 1);
             list(spoken)
         }

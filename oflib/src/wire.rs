@@ -20,6 +20,9 @@ pub trait TextForm {
 pub trait Wire: Sized {
     /// Reads the value. Errors: as the reader's context says when bytes run out, else the field's
     /// own.
+    ///
+    /// A type of which lists are read takes at least a byte: a list is read until its window is
+    /// empty, and would not end otherwise.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
     /// Appends the wire form. What the version cannot say is noted by [`Writer::unsupported`].
     fn encode(&self, w: &mut Writer<'_>);
@@ -35,6 +38,8 @@ impl<T: TextForm> fmt::Display for Text<'_, T> {
 }
 
 /// The number that `bytes` are, of which there are at most 16, the highest first.
+///
+/// Of more bytes, the first would be shifted out without notice.
 pub fn be_number(bytes: &[u8]) -> u128 {
     let mut number = 0;
     for byte in bytes {
@@ -47,16 +52,26 @@ pub fn be_number(bytes: &[u8]) -> u128 {
 ///
 /// Invariant: no method reads past the window; each answers with the window's `short` error
 /// instead.
+///
+/// A clone is a way to look ahead: it has a position of its own, and an error that it gives points
+/// at the place where it was made.
 #[derive(Clone)]
 pub struct Reader<'a> {
     /// The version, catalogue and dialect in force.
     pub codec: &'a Codec,
+    /// From the start of the message to the end of the window, so that a position in any window is
+    /// also one in the message.
     bytes: &'a [u8],
+    /// Never beyond the end of `bytes`.
     pos: usize,
     field: &'static str,
     /// The error for a wrong length.
+    ///
+    /// Windows within windows may have another: that of the structure that they belong to.
     pub(crate) short: ErrorCode,
     /// Experimenter bodies around this place.
+    ///
+    /// A window inherits it, and it ends with the window, so that nothing counts it down.
     pub(crate) nested: u8,
 }
 
@@ -114,6 +129,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes `count` bytes. Errors: the window's `short`.
+    ///
+    /// On an error nothing is taken, and the error points at where the bytes should begin.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         if count > self.remaining() {
             return Err(self.short());
@@ -124,6 +141,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes the rest.
+    ///
+    /// It leaves nothing for [`finish`](Self::finish) to complain about.
     pub fn rest(&mut self) -> &'a [u8] {
         let taken = &self.bytes[self.pos..];
         self.pos = self.bytes.len();
@@ -143,6 +162,9 @@ impl<'a> Reader<'a> {
     /// Splits off a window of `count` bytes whose length errors are `short`.
     ///
     /// Errors: `short` if fewer than `count` bytes remain.
+    ///
+    /// This reader goes on after the window, whether or not the window is read to its end: the
+    /// caller decides if bytes may be left, by [`finish`](Self::finish).
     pub fn sub(&mut self, count: usize, short: ErrorCode) -> Result<Self, DecodeError> {
         if count > self.remaining() {
             return Err(self.err(short));
@@ -168,6 +190,7 @@ impl<'a> Reader<'a> {
         unit: usize,
         short: ErrorCode,
     ) -> Result<Self, DecodeError> {
+        // The length is read ahead, as the window begins with what precedes the length.
         let head = &self.bytes[self.pos..];
         let Some(length) = head.get(at..at + 2) else {
             return Err(self.err(short));
@@ -193,6 +216,7 @@ impl<'a> Reader<'a> {
         let ty = body.get()?;
         body.take(2)?;
         let padding = length.next_multiple_of(8) - length;
+        // Some senders leave the padding of the last property away.
         self.take(padding.min(self.remaining()))?;
         Ok((at_type, ty, body))
     }
@@ -212,8 +236,13 @@ pub struct Writer<'a> {
     /// The offsets at which the items of the outermost list begin: a message may be split there.
     pub(crate) item_starts: Vec<usize>,
     /// True if the outermost list goes on without items that the version cannot say.
+    ///
+    /// Replies set it: a list of entries is of use without what the peer's version cannot express.
+    /// A request that lacked something would mean something else.
     pub(crate) leaves_out: bool,
+    /// True within a list: the lists in its items are not the outermost.
     in_list: bool,
+    /// The first of what the version cannot express, for the message of an error.
     unsupported: Option<&'static str>,
 }
 
@@ -237,6 +266,8 @@ impl<'a> Writer<'a> {
 
     /// Appends what `contents` does, whose lists a message may not be split at, nor go without an
     /// item.
+    ///
+    /// It makes them look like inner lists, for values that are whole or nothing.
     pub(crate) fn undivided(&mut self, contents: impl FnOnce(&mut Self)) {
         let in_list = core::mem::replace(&mut self.in_list, true);
         contents(self);
@@ -245,6 +276,8 @@ impl<'a> Writer<'a> {
 
     /// Notes that the version has no words for `what`: the message, or the item of a list that may
     /// go without it, is not sent. The first note stays.
+    ///
+    /// A form need not stop after it: the bytes that it appends are dropped.
     pub fn unsupported(&mut self, what: &'static str) {
         self.unsupported.get_or_insert(what);
     }
@@ -273,12 +306,17 @@ impl<'a> Writer<'a> {
     }
 
     /// Appends zero bytes until the length since `from` is a multiple of 8.
+    ///
+    /// It counts from the structure's beginning, as a structure need not begin at a multiple of 8
+    /// bytes of the message.
     pub fn align8(&mut self, from: usize) -> &mut Self {
         let length = self.bytes.len() - from;
         self.pad(length.next_multiple_of(8) - length)
     }
 
     /// Appends a property: type, length, what `contents` appends, and padding to 8 bytes.
+    ///
+    /// The length counts type and length, but not the padding, as [`Reader::property`] reads it.
     pub fn property(&mut self, ty: u16, contents: impl FnOnce(&mut Self)) -> &mut Self {
         let start = self.bytes.len();
         self.put(&ty).put(&0u16);
@@ -289,11 +327,15 @@ impl<'a> Writer<'a> {
 
     /// Writes the length since `from` as 16 bits at `at`. Lengths past 65,535 are cut by the codec.
     pub fn patch_length(&mut self, from: usize, at: usize) {
+        // The codec refuses a message with such a structure, as that is longer than its own length
+        // can say.
         let length = u16::try_from(self.bytes.len() - from).unwrap_or(u16::MAX);
         self.bytes[at..at + 2].copy_from_slice(&length.to_be_bytes());
     }
 }
 
+/// Numbers are big-endian everywhere in OpenFlow. There is no alignment: a structure's padding is
+/// written out by its form.
 macro_rules! integers {
     ($($t:ty)*) => { $(
         impl Wire for $t {
@@ -308,6 +350,7 @@ macro_rules! integers {
 }
 integers!(u8 u16 u32 u64 i32);
 
+/// The items one after another, up to the end of the window; no count comes before them.
 impl<T: Wire> Wire for Vec<T> {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut items = Self::new();
@@ -317,10 +360,13 @@ impl<T: Wire> Wire for Vec<T> {
         Ok(items)
     }
     fn encode(&self, w: &mut Writer<'_>) {
+        // Only the outermost list of a message can be split or shortened: an item of it is the
+        // least that means something by itself.
         let outermost = !core::mem::replace(&mut w.in_list, true);
         for item in self {
             let start = w.bytes.len();
             w.put(item);
+            // The note is taken back with the item, so that the rest of the message is sent.
             if outermost && w.leaves_out && w.unsupported.take().is_some() {
                 w.bytes.truncate(start);
             } else if outermost {
@@ -351,6 +397,9 @@ impl TextForm for Bytes {
 }
 
 /// The text that bytes are; where they are not UTF-8, those above 127 become `?`.
+///
+/// Other replacements could make the text longer in bytes than what it was read from, so that it
+/// would not fit when it is written again.
 pub(crate) fn text_of(bytes: &[u8]) -> String {
     if let Ok(text) = core::str::from_utf8(bytes) {
         return text.into();
@@ -369,6 +418,7 @@ pub(crate) fn text_of(bytes: &[u8]) -> String {
 /// The beginning of a text, of at most so many bytes: it is cut at a character.
 pub fn cut(text: &str, max_bytes: usize) -> &str {
     let most = text.len().min(max_bytes);
+    // Offset 0 is a boundary of every text.
     let fits = (0..=most).rev().find(|len| text.is_char_boundary(*len));
     &text[..fits.unwrap_or(0)]
 }
@@ -383,6 +433,8 @@ pub struct FixedStr<const N: usize>(pub String);
 impl<const N: usize> Wire for FixedStr<N> {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let padded = r.take(N)?;
+        // Without a zero byte the last byte is dropped, as there would be no room for the zero when
+        // the string is written again.
         let len = padded.iter().position(|&b| b == 0).unwrap_or(N - 1);
         Ok(Self(text_of(&padded[..len])))
     }

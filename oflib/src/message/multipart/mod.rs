@@ -29,6 +29,8 @@ use crate::version::{Span, span};
 use crate::wire::{Reader, Wire, Writer};
 
 /// The flag that says that more parts follow.
+///
+/// `OFPMPF_REQ_MORE` and `OFPMPF_REPLY_MORE`, the only flags there are.
 pub(crate) const MORE: u16 = 1;
 
 /// The body of an experimenter multipart.
@@ -45,6 +47,9 @@ impl Wire for ExtBody {
 }
 
 /// A body that may come in several parts.
+///
+/// Only a list can go on in a further part, and what an extension says of its own body. Each other
+/// body has one part, as the empty implementations below say.
 trait Parts: Sized {
     /// Appends a further part. Errors: `false` if this body has one part only.
     fn join(&mut self, _: Self) -> bool {
@@ -58,6 +63,7 @@ impl<T> Parts for Vec<T> {
     }
 }
 impl Parts for Empty {}
+/// Its extension knows if its parts go together.
 impl Parts for ExtBody {
     fn join(&mut self, other: Self) -> bool {
         self.0.join(other.0)
@@ -77,6 +83,8 @@ impl Parts for GroupFeatures {}
 impl Parts for MeterRequest {}
 impl Parts for MeterFeatures {}
 
+/// The enum of the bodies of one direction, and the message with it. Requests and replies differ in
+/// their types alone, so that one row of `multiparts!` serves both.
 macro_rules! body_enum {
     (
         $(#[$m:meta])* $N:ident
@@ -144,6 +152,7 @@ macro_rules! body_enum {
         }
     };
 }
+/// Number, variant, name and versions of each multipart, and the types of its two bodies.
 macro_rules! multiparts {
     ($($number:literal $V:ident $name:literal [$($span:tt)*] $Request:ty => $Reply:ty;)*) => {
         /// Type number and OpenFlow name (without `OFPMP_`) of every multipart, and its versions.
