@@ -19,6 +19,8 @@ const TYPE_BYTES: usize = 2;
 /// The first byte of an IPv4 header without options: version 4, and five words.
 const IPV4_WITHOUT_OPTIONS: u8 = 0x45;
 /// The offset of a fragment of IPv4, and the bit that more follow.
+///
+/// "Don't fragment", above them, makes no fragment.
 const FRAGMENT: u16 = 0x3fff;
 /// Bytes of a TCP header without options, and of a UDP header.
 const TCP_BYTES: usize = 20;
@@ -26,15 +28,21 @@ const UDP_BYTES: usize = 8;
 /// The offset in a TCP header of its number of words, in the higher four bits.
 const TCP_WORDS_AT: usize = 12;
 /// Bytes of the shortest frame of a common kind: UDP in IPv4, without a tag and without data.
+///
+/// All bytes below it are read without a further check, also those of the types after one tag.
 const SHORTEST: usize = TYPE_AT + TYPE_BYTES + IPV4_BYTES + UDP_BYTES;
 
 /// The amounts added to a layout's number for one tag, for UDP and for IPv6.
+///
+/// They are bits of the number, so that a number is their sum.
 const TAGGED: usize = 1;
 const UDP: usize = 2;
 const IPV6: usize = 4;
 
 /// The layouts of frames of common kinds, but for their ends. [`crate::survey`] returns their
 /// numbers.
+///
+/// A flow cache can keep what it knows of a layout by this number.
 pub static COMMON_LAYOUTS: [Layout; 8] = [
     layout(Header::Ipv4, Header::Tcp, 0),
     layout(Header::Ipv4, Header::Tcp, 1),
@@ -47,6 +55,9 @@ pub static COMMON_LAYOUTS: [Layout; 8] = [
 ];
 
 /// The layout of frames with these headers, but for their ends.
+///
+/// It says what the walk along such a frame would find. Invariant: both give the same layout for a
+/// frame of a common kind.
 const fn layout(ip: Header, transport: Header, vlan_tags: u8) -> Layout {
     let mut layout = Layout::EMPTY;
     let type_at = TYPE_AT + vlan_tags as usize * TAG_BYTES;
@@ -59,7 +70,9 @@ const fn layout(ip: Header, transport: Header, vlan_tags: u8) -> Layout {
     if vlan_tags > 0 {
         layout.offsets[Header::Vlan as usize] = TYPE_AT as u16;
     }
+    // A frame without a tag has VLAN_VID, too, with the value 0.
     let mut fields = StandardFields::of(VLAN_VID).union(NO_SECOND_TAG);
+    // The byte that names the upper protocol is in the fixed header, as there are no others.
     if ip as u8 == Header::Ipv6 as u8 {
         layout.offsets[Header::NextHeader as usize] = (ip_at + 6) as u16;
         layout.payload = ip_at + IPV6_BYTES;
@@ -81,6 +94,8 @@ const fn layout(ip: Header, transport: Header, vlan_tags: u8) -> Layout {
 
 /// Finds the headers of a frame if it is of a common kind. Returns the number of its layout.
 /// Errors: `None` if it is of another kind; nothing is done.
+///
+/// Everything that is unusual, also a flaw, is left to the walk: a common frame has no flaw.
 #[inline]
 pub(crate) fn survey_common(bytes: &[u8], layout: &mut Layout) -> Option<usize> {
     let start: &[u8; SHORTEST] = bytes.first_chunk()?;
@@ -107,9 +122,12 @@ pub(crate) fn survey_common(bytes: &[u8], layout: &mut Layout) -> Option<usize> 
 }
 
 /// The number of the layout of a frame with IPv4 after so many tags, and where the packet ends.
+///
+/// The IP packet may end before the frame, which then has padding.
 #[inline(always)]
 fn find_ipv4<const TAGS: usize>(start: &[u8; SHORTEST], bytes: &[u8]) -> Option<(usize, usize)> {
     let at = TYPE_AT + TAGS * TAG_BYTES + TYPE_BYTES;
+    // A later fragment has no transport header, and what looks like one is payload.
     if start[at] != IPV4_WITHOUT_OPTIONS || two_bytes(start, at + 6) & FRAGMENT != 0 {
         return None;
     }
@@ -119,6 +137,9 @@ fn find_ipv4<const TAGS: usize>(start: &[u8; SHORTEST], bytes: &[u8]) -> Option<
 }
 
 /// The same with IPv6.
+///
+/// The length in the header does not count the header itself. An extension header is a protocol
+/// that `find_transport` does not know.
 #[inline(always)]
 fn find_ipv6<const TAGS: usize>(start: &[u8; SHORTEST], bytes: &[u8]) -> Option<(usize, usize)> {
     let at = TYPE_AT + TAGS * TAG_BYTES + TYPE_BYTES;
@@ -132,6 +153,8 @@ fn find_ipv6<const TAGS: usize>(start: &[u8; SHORTEST], bytes: &[u8]) -> Option<
 }
 
 /// Returns what the transport header in the payload of IP adds to the number of a layout.
+///
+/// Errors: `None` if the frame ends before the packet, or the packet before the header.
 #[inline(always)]
 fn find_transport(protocol: u8, bytes: &[u8], payload: Range<usize>) -> Option<usize> {
     let payload = bytes.get(payload)?;

@@ -14,6 +14,7 @@ use crate::key::{Key, ReadLog, present_index};
 /// a field of the tail, the bit that says that it is present counts as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KeyMask {
+    /// Those of the first word are compared at once, before any value.
     fields: FieldSet,
     /// Index and bits of each word in which a bit counts, ascending.
     words: Box<[(usize, u64)]>,
@@ -22,6 +23,8 @@ pub struct KeyMask {
 impl KeyMask {
     /// The mask under which the values of all of these fields count, and whether they are present;
     /// of the specification's fields, whether each is present. None has to be.
+    ///
+    /// All bits of the first word count, so that it also tells which facts hold.
     pub fn whole<'a>(fields: impl Iterator<Item = &'a Field>) -> Self {
         let mut ones = Key::EMPTY;
         ones.set_word(present_index(0), u64::MAX);
@@ -59,6 +62,9 @@ impl KeyMask {
     }
 
     /// The bits of a key that count, word by word; nothing if the key lacks a field.
+    ///
+    /// Two keys that give the same words agree in all that the mask covers, so that the words can
+    /// be the key of a hash table.
     #[inline]
     pub fn of_key<'a, L: ReadLog>(
         &'a self,
@@ -74,6 +80,9 @@ impl KeyMask {
     }
 
     /// The same of a match.
+    ///
+    /// The words are those that [`of_key`](Self::of_key) gives for each key of the match, if this
+    /// mask is within that of the match.
     pub fn of_match<'a>(&'a self, rule: &'a KeyMatch) -> impl Iterator<Item = u64> + Clone + 'a {
         self.words
             .iter()
@@ -81,8 +90,11 @@ impl KeyMask {
     }
 
     /// Returns true if a match and a key agree in the bits that count.
+    ///
+    /// It reads without a log: the caller has logged the fields of this mask.
     #[inline]
     pub fn agree(&self, rule: &KeyMatch, key: &Key) -> bool {
+        // The usual case: entries with the same mask share it, so that their own words suffice.
         if core::ptr::eq(self, &*rule.mask) {
             return key.matches(rule, &mut ());
         }
@@ -99,6 +111,9 @@ impl KeyMask {
 
 /// A list of words whose length is stored elsewhere. Up to `FEW` are kept in place, without an
 /// allocation.
+///
+/// Matches are compared for each packet. In place, their values are next to what else is read of
+/// the entry.
 #[derive(Clone, Debug)]
 pub enum Words<const FEW: usize> {
     /// Kept in place.
@@ -145,6 +160,7 @@ const FEW: usize = 3;
 /// Equality is that of the strict flow-mod commands: the same fields, values and masks.
 #[derive(Clone, Debug)]
 pub struct KeyMatch {
+    /// Shared by matches that are equal in it, of which a table has few.
     mask: Rc<KeyMask>,
     /// No bit outside the mask.
     values: Words<FEW>,
@@ -171,6 +187,9 @@ impl From<&Match> for KeyMatch {
 
 impl KeyMatch {
     /// Compiles a match; its mask is `known` if that is equal.
+    ///
+    /// A caller that adds many entries passes the mask of the last, and allocates none for the
+    /// next.
     pub fn new(rule: &Match, known: Option<&Rc<KeyMask>>) -> Self {
         Self::compile(rule.fields().iter(), StandardFields::EMPTY, known)
     }
@@ -183,6 +202,8 @@ impl KeyMatch {
         };
         match second_tag(eth_type.number() as u16) {
             None => Self::compile(rule.fields().iter(), NO_SECOND_TAG, known),
+            // The type is that of the second tag: the fact stands for it, and the field does not
+            // count.
             Some(second) => {
                 let others = rule.fields().iter().filter(|one| one.field != ETH_TYPE);
                 Self::compile(others, second, known)
@@ -198,6 +219,7 @@ impl KeyMatch {
     ) -> Self {
         let mut value = Key::EMPTY;
         let mut mask = Key::EMPTY;
+        // Every match is one of Ethernet packets, unless it names another packet type.
         let mut read = FieldSet::from(tags.union(ETHERNET));
         for one in fields {
             if one.field.id == PACKET_TYPE.id {
@@ -207,6 +229,7 @@ impl KeyMatch {
                 }
                 read = read.difference(ETHERNET.into());
             }
+            // Value and mask are built as keys, so that both get the key's layout.
             value.set_first(one.field, &one.value);
             mask.set_first(one.field, &one.mask);
             read.insert(FieldSet::of(one.field));
@@ -263,6 +286,8 @@ impl KeyMatch {
     }
 
     /// The match that this was compiled from. Panics: if `catalogue` lacks one of its fields.
+    ///
+    /// Nothing else is kept of a match, as all of it is in value and mask.
     pub fn to_match(&self, catalogue: &Catalogue) -> Match {
         let mut value = Key::EMPTY;
         let mut mask = Key::EMPTY;
@@ -279,6 +304,7 @@ impl KeyMatch {
                 mask: first_bytes(&mask, field),
             });
         }
+        // The Ethernet type that was compiled to a fact.
         if let Some(second) = second_tag_in(self.mask.fields.standard()) {
             fields.push(FieldMatch::exact(ETH_TYPE, second.into()));
             fields.sort_by_key(|one| one.field.id);

@@ -11,6 +11,8 @@ use crate::key::Key;
 use crate::parse::{ABSENT, Layout};
 
 /// A field's place in a header and in the key.
+///
+/// `bit` and `bits` are those of the row; `slot` is the field's offset in the key, in bytes.
 #[derive(Clone, Copy)]
 struct FieldPlace {
     bit: usize,
@@ -31,12 +33,15 @@ const MAX_PLACES: usize = 12;
 /// The rows of one header, known to the compiler, so that extraction becomes straight-line code.
 struct Rows {
     places: [FieldPlace; MAX_PLACES],
+    /// The places after these are [`NOWHERE`], which writes no bytes.
     count: usize,
     fields: StandardFields,
     /// Bytes of the header that the rows reach into.
     bytes: usize,
 }
 
+/// Collects the places in one header from all rows, when the crate is compiled. A field with places
+/// in several headers is in the rows of each.
 const fn rows_of(header: usize) -> Rows {
     let mut rows = Rows {
         places: [NOWHERE; MAX_PLACES],
@@ -99,6 +104,8 @@ pub(crate) const fn field_at(header: Header, bit: u16) -> Option<&'static Field>
 
 /// Refuses to compile if a field of header number `header` ends after its first `bytes` bytes: only
 /// these the parser has checked.
+///
+/// It makes the slice in [`extract`] safe: a header that was found has all of its fields.
 pub(crate) const fn assert_reach(header: usize, bytes: usize) {
     assert!(rows_of(header).bytes <= bytes);
 }
@@ -115,6 +122,8 @@ macro_rules! each {
 }
 
 /// Unrolls an expression over the numbers of all headers.
+///
+/// The numbers past the last header have no places, so that they cost nothing.
 macro_rules! each_header {
     ($H:ident: $say:expr) => {
         const { assert!(HEADERS <= 20, "each header has its number below") };
@@ -135,6 +144,8 @@ const fn is_common(header: usize) -> bool {
 
 /// The fields that only uncommon headers have. VLAN_VID is not one: a packet without a tag has it,
 /// too.
+///
+/// A layout without any of them needs no look at the uncommon headers, which are most of all.
 const RARE: StandardFields = {
     let mut common = StandardFields::of(VLAN_VID);
     let mut rare = StandardFields::EMPTY;
@@ -147,11 +158,14 @@ const RARE: StandardFields = {
 };
 
 /// Writes the fields of a frame to its key.
+///
+/// The key has none of them yet. Values come first and presence last, in one step for all headers.
 #[inline]
 pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
     each_header!(H: if const { is_common(H) } { extract::<H>(frame, layout, key) });
     if !layout.fields.is_disjoint(RARE) {
         each_header!(H: if const { !is_common(H) } { extract::<H>(frame, layout, key) });
+        // The tag's bits do not say that there is a tag; the key's value of VLAN_VID does.
         if layout.offset(Header::Vlan).is_some() {
             key.bytes[VLAN_VID.offset as usize] |= (VID_PRESENT >> 8) as u8;
         }
@@ -168,6 +182,8 @@ pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
 impl Layout {
     /// The value that parsing `frame` gives one of OpenFlow's fields in headers; `None` if the
     /// frame does not have it.
+    ///
+    /// For callers that have no key: it reads one field where a parse reads all.
     #[inline]
     pub fn value(&self, frame: &[u8], field: &Field) -> Option<u128> {
         match self.derived {
@@ -179,6 +195,7 @@ impl Layout {
         }
         let mut places = field.at.iter();
         let place = places.find_map(|at| Some((self.offset(at.header.known()?)?, at)));
+        // The layout has the field without its header: VLAN_VID of a packet without a tag.
         let Some((start, at)) = place else {
             return Some(0);
         };
@@ -189,6 +206,8 @@ impl Layout {
 }
 
 /// Writes the fields whose rows are known at run time only, as far as the frame has them.
+///
+/// It is off the path of switches whose catalogue has only the specification's fields.
 #[cold]
 fn write_placed(frame: &[u8], layout: &Layout, key: &mut Key) {
     for field in &layout.additions.placed {
@@ -202,6 +221,7 @@ fn write_placed(frame: &[u8], layout: &Layout, key: &mut Key) {
 #[inline(always)]
 fn extract<const H: usize>(frame: &[u8], layout: &Layout, key: &mut Key) {
     const { assert!(MAX_PLACES == 12, "each place has its number below") };
+    // `H` may be past the last header, as `each_header` has a fixed list of numbers.
     let offset = layout.offsets.get(H).map_or(ABSENT, |at| *at);
     let at = usize::from(offset);
     if offset == ABSENT {
@@ -217,6 +237,7 @@ fn extract<const H: usize>(frame: &[u8], layout: &Layout, key: &mut Key) {
 fn extract_one<const H: usize, const I: usize>(header: &[u8], key: &mut Key) {
     let place = const { rows_of(H).places[I] };
     let slot = place.slot..place.slot + place.slot_bytes;
+    // Whole bytes are copied as they are: key and frame have the same byte order.
     if place.bit % 8 == 0 && place.bits == 8 * place.slot_bytes {
         let from = place.bit / 8;
         key.bytes[slot].copy_from_slice(&header[from..from + place.slot_bytes]);
@@ -227,6 +248,9 @@ fn extract_one<const H: usize, const I: usize>(header: &[u8], key: &mut Key) {
 }
 
 /// Reads `bits` bits from bit `bit` on, as a number.
+///
+/// Bit 0 is the highest of the first byte, as headers are drawn. They lie in 16 bytes at most,
+/// which [`rows_of`] checks for the specification's rows. Panics: if `bytes` ends before.
 #[inline(always)]
 pub(crate) fn get_bits(bytes: &[u8], bit: usize, bits: usize) -> u128 {
     let end = (bit + bits).div_ceil(8);
@@ -240,6 +264,8 @@ pub(crate) fn get_bits(bytes: &[u8], bit: usize, bits: usize) -> u128 {
 }
 
 /// Writes the low `bits` bits of `value` from bit `bit` on; the other bits keep their values.
+///
+/// The reverse of [`get_bits`], with the same limits.
 pub(crate) fn put_bits(bytes: &mut [u8], bit: usize, bits: usize, value: u128) {
     let end = (bit + bits).div_ceil(8);
     let after = 8 * end - bit - bits;
@@ -279,6 +305,7 @@ pub(crate) const SUPPLIED: [u8; KEY_BYTES] = {
         }
         i += 1;
     }
+    // The bits of presence are kept by the same rule: those that a parse sets are not.
     let present = StandardFields::ALL.difference(parsed).words()[0].to_ne_bytes();
     let mut i = 0;
     while i < KEY_PRESENT_BYTES {
