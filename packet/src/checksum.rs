@@ -1,6 +1,9 @@
 //! Checksum arithmetic: the Internet checksum, whole and incremental, and CRC32c.
 
 /// The sum of `bytes` as big-endian 16-bit words, the last filled up with zero; see [`fold`].
+///
+/// A frame's bytes cannot make it overflow. Sums of parts may be added, if each part but the last
+/// has an even length.
 #[inline]
 pub fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks_exact(4);
@@ -18,6 +21,8 @@ fn wide(words: &[u8]) -> u64 {
 }
 
 /// The ones' complement sum that `sum` stands for, in 16 bits; 0 only if all was zero.
+///
+/// The Internet checksum is its complement. Spec: RFC 1071 section 1.
 #[inline]
 pub fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
@@ -28,6 +33,8 @@ pub fn fold(mut sum: u64) -> u16 {
 
 /// The checksum after some of its input, once of sum `before`, has got the sum `after`. Spec: RFC
 /// 1624.
+///
+/// It is equation 3 there, which is right also where the sum becomes zero.
 #[inline]
 pub fn update(checksum: u16, before: u64, after: u64) -> u16 {
     !update_partial(!checksum, before, after)
@@ -42,6 +49,7 @@ pub fn update_partial(partial: u16, before: u64, after: u64) -> u16 {
 
 /// The CRC32c of `bytes`, as it is sent: lowest byte first. Spec: RFC 9260 appendix A.
 pub fn crc32c(bytes: &[u8]) -> [u8; 4] {
+    // The register begins with ones, and is complemented at the end.
     let mut crc = u32::MAX;
     for byte in bytes {
         crc = (crc >> 8) ^ CRC32C[usize::from(crc as u8 ^ byte)];

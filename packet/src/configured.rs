@@ -20,6 +20,7 @@ pub(crate) fn find(field: &Field, bytes: &[u8], layout: &Layout) -> Option<(At, 
     if end > layout.end || is_payload && has_header_after_type(layout) {
         return None;
     }
+    // The place alone does not say that the header is of the kind that has the field.
     let meets = match &field.need {
         Some(need) => is_met(need, bytes, layout),
         None => true,
@@ -34,6 +35,8 @@ pub(crate) fn read(bytes: &[u8], (at, start): (At, usize)) -> u128 {
 
 /// The first place of a row whose header a frame has, and where that header begins. That of a spare
 /// row has to be the one of the [`Additions`](bofuss_oflib::catalogue::Additions).
+///
+/// It does not look whether the frame reaches to the field.
 pub(crate) fn first_place(field: &Field, layout: &Layout) -> Option<(At, usize)> {
     for at in field.at {
         if let Some(start) = layout.offset_of_any(at.header) {
@@ -43,6 +46,7 @@ pub(crate) fn first_place(field: &Field, layout: &Layout) -> Option<(At, usize)>
     None
 }
 
+/// Returns true if the parser has found a header right after the Ethernet type.
 fn has_header_after_type(layout: &Layout) -> bool {
     use Header::{Arp, Ipv4, Ipv6, Mpls, Pbb};
     let known = [Mpls, Pbb, Arp, Ipv4, Ipv6];

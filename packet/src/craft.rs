@@ -20,6 +20,9 @@ use crate::checksum::{crc32c, fold, sum};
 use crate::header::{CHECKSUMS, ethertype, protocol};
 
 /// Headers with what follows, and the number that the header in front names them by.
+///
+/// Layers are put around each other from the inside out. Arguments must fit into the fields of
+/// their header; a length past 65,535 is truncated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// An Ethernet type, or an IP protocol.
@@ -41,12 +44,16 @@ impl Layer {
 }
 
 /// A frame.
+///
+/// It is not padded to the 60 bytes that a wire needs.
 pub fn ethernet(dst: Mac, src: Mac, payload: Layer) -> Vec<u8> {
     let number = payload.number.to_be_bytes();
     [&dst.0[..], &src.0, &number, &payload.bytes].concat()
 }
 
 /// A VLAN tag.
+///
+/// `tci` has the PCP in its highest 3 bits, then the DEI, and the VID in its lowest 12.
 pub fn vlan(tpid: u16, tci: u16, payload: Layer) -> Layer {
     let number = payload.number.to_be_bytes();
     Layer::of(tpid, &[&tci.to_be_bytes(), &number, &payload.bytes])
@@ -60,6 +67,8 @@ pub fn mpls(label: u32, class: u8, ttl: u8, payload: Layer) -> Layer {
 }
 
 /// A backbone service instance tag around a customer's frame.
+///
+/// The highest byte of `isid` is PCP, DEI and UCA; the lower three are the I-SID.
 pub fn pbb(isid: u32, frame: &[u8]) -> Layer {
     Layer::of(ethertype::PBB, &[&isid.to_be_bytes(), frame])
 }
@@ -73,6 +82,8 @@ pub fn arp(op: u16, sha: Mac, spa: Ipv4Addr, tha: Mac, tpa: Ipv4Addr) -> Layer {
 }
 
 /// IPv4; fills in the payload's checksum.
+///
+/// It has no options, and is no fragment. DSCP, ECN and identification are 0.
 pub fn ipv4(src: Ipv4Addr, dst: Ipv4Addr, ttl: u8, payload: Layer) -> Layer {
     let total = (20 + payload.bytes.len()) as u16;
     let mut header = [0; 20];
@@ -89,6 +100,8 @@ pub fn ipv4(src: Ipv4Addr, dst: Ipv4Addr, ttl: u8, payload: Layer) -> Layer {
 }
 
 /// IPv6; fills in the payload's checksum.
+///
+/// It has no extension headers. Traffic class and flow label are 0.
 pub fn ipv6(src: Ipv6Addr, dst: Ipv6Addr, hop_limit: u8, payload: Layer) -> Layer {
     let mut header = [0; 40];
     header[0] = 0x60;
@@ -102,6 +115,8 @@ pub fn ipv6(src: Ipv6Addr, dst: Ipv6Addr, hop_limit: u8, payload: Layer) -> Laye
 }
 
 /// TCP with these flags (FIN 1, SYN 2, RST 4, PSH 8, ACK 16).
+///
+/// It has no options. Sequence and acknowledgement number are 1, the window is 65,535.
 pub fn tcp(src: u16, dst: u16, flags: u8, data: &[u8]) -> Layer {
     let fixed = [0, 0, 0, 1, 0, 0, 0, 1, 0x50, flags, 0xff, 0xff, 0, 0, 0, 0];
     let parts = [&src.to_be_bytes()[..], &dst.to_be_bytes(), &fixed, data];
@@ -116,6 +131,8 @@ pub fn udp(src: u16, dst: u16, data: &[u8]) -> Layer {
 }
 
 /// SCTP with these chunks.
+///
+/// The verification tag is 0.
 pub fn sctp(src: u16, dst: u16, chunks: &[u8]) -> Layer {
     let parts = [&src.to_be_bytes()[..], &dst.to_be_bytes(), &[0; 8], chunks];
     Layer::of(protocol::SCTP.into(), &parts)
@@ -127,12 +144,17 @@ pub fn icmp(protocol: u8, icmp_type: u8, code: u8, body: &[u8]) -> Layer {
 }
 
 /// An ICMP echo request, identifier and sequence number in front of `data`.
+///
+/// The identifier is 1.
 pub fn ping(sequence: u16, data: &[u8]) -> Layer {
     let [high, low] = sequence.to_be_bytes();
     icmp(protocol::ICMPV4, 8, 0, &[&[0, 1, high, low], data].concat())
 }
 
 /// Fills in a transport checksum. `pseudo` is the sum of the addresses.
+///
+/// The payload's length and number are added to it here, as the pseudo-header has them. The field
+/// has to be zero before.
 fn with_checksum(ip: Header, pseudo: u64, mut payload: Layer) -> Layer {
     let header = match (ip, payload.number as u8) {
         (_, protocol::TCP) => Header::Tcp,

@@ -33,6 +33,8 @@ const PCP_AND_VID: u16 = 0xefff;
 pub(crate) const BOTTOM_OF_STACK: u8 = 1;
 
 /// The TTL byte of a header, and what it takes to change it.
+///
+/// Each has the offset of its header in the frame. Only IPv4 has a checksum that covers it.
 #[derive(Clone, Copy)]
 pub(crate) enum Ttl {
     Mpls(usize),
@@ -52,6 +54,8 @@ impl Ttl {
 }
 
 /// The TTL of the IP header that the first four bits at `at` announce, if all of it is there.
+///
+/// A label does not say what follows the stack, so that the version alone tells.
 fn ip_ttl(bytes: &[u8], at: usize) -> Option<Ttl> {
     match (bytes.get(at)? >> 4, bytes.len() - at) {
         (4, 20..) => Some(Ttl::Ipv4(at)),
@@ -61,6 +65,8 @@ fn ip_ttl(bytes: &[u8], at: usize) -> Option<Ttl> {
 }
 
 /// The TTL after a hop. Errors: INVALID_TTL if there is none left.
+///
+/// A packet that came with 1 ends here, as a router would not forward it.
 pub(crate) fn decremented(ttl: u8) -> Result<u8, EditError> {
     match ttl {
         0 | 1 => Err(EditError::InvalidTtl),
@@ -75,9 +81,12 @@ impl Layout {
     }
 
     /// The two outermost headers with a TTL: labels, and IP in a label or in IP.
+    ///
+    /// Spec: OpenFlow 1.3.5 section 5.12: copies may be IP to IP, MPLS to MPLS, and IP to MPLS.
     pub(crate) fn outer_ttls(&self, bytes: &[u8]) -> Option<(Ttl, Ttl)> {
         let outer = self.mpls_ttl_place().or(self.nw_ttl_place())?;
         let inner = match outer {
+            // Not the last label, so that another follows.
             Ttl::Mpls(at) if bytes[at + 2] & BOTTOM_OF_STACK == 0 => {
                 let next = at + TAG_BYTES;
                 if bytes.len() < next + TAG_BYTES {
@@ -93,6 +102,8 @@ impl Layout {
     }
 
     /// The TTL of IP in IP; `protocol_at` is where the outer header says what follows.
+    ///
+    /// A payload at 0 means that the walk ended before it.
     fn tunnelled_ttl(&self, bytes: &[u8], protocol_at: usize) -> Option<Ttl> {
         let is_ip = matches!(bytes[protocol_at], protocol::IPV4 | protocol::IPV6);
         if !is_ip || self.payload == 0 {
@@ -107,12 +118,16 @@ impl Layout {
     }
 
     /// The offset of the TTL in the IP header.
+    ///
+    /// It is that of the outermost IP header, which is the one with fields.
     pub(crate) fn nw_ttl_place(&self) -> Option<Ttl> {
         let ipv4 = self.offset(Header::Ipv4).map(Ttl::Ipv4);
         ipv4.or(self.offset(Header::Ipv6).map(Ttl::Ipv6))
     }
 
     /// Offset in the frame, and kind, of the transport header's checksum.
+    ///
+    /// Errors: `None` also if the header has none, and in a fragment without it.
     pub fn transport_checksum(&self) -> Option<(usize, Sum)> {
         let Some(transport) = self.transport else {
             let (added, start) = self.added?;
@@ -125,6 +140,8 @@ impl Layout {
 }
 
 /// A change of the PCP, DEI and VID of a VLAN tag, in the tag's bits.
+///
+/// It is kept as two masks, so that several changes in a row become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TagChange {
     pub(crate) stays: u16,
@@ -154,6 +171,9 @@ impl TagChange {
 
 /// A frame and its layout: what an edit needs if the packet is not looked up afterwards. A
 /// [`crate::Packet`] has a key, too, and its edits keep that up to date.
+///
+/// Invariant: the layout is that of the bytes, whose offsets it has checked. Edits index by them
+/// without looking again.
 pub struct Headers<'a> {
     /// The bytes, and what remains to be done to them.
     pub frame: &'a mut Frame,
@@ -171,6 +191,8 @@ impl Headers<'_> {
     /// Choice: the CRC32c of a fragmented or truncated SCTP packet cannot be refreshed and stays.
     pub fn set_field(&mut self, field: &Field, value: &[u8; 16]) -> Result<usize, EditError> {
         let row = self.layout.additions.row_of(field);
+        // A field in several headers, such as IP_DSCP in IPv4 and IPv6, is in the first that is
+        // there.
         let place = row.and_then(|row| first_place(row, self.layout));
         let (at, start) = place.ok_or(EditError::NoHeader)?;
         let bit = usize::from(at.bit);
@@ -204,6 +226,9 @@ impl Headers<'_> {
     }
 
     /// Changes the bytes of `range` in `header` by `write`, and updates the checksums.
+    ///
+    /// Checksums change by the difference of old and new words, not anew (RFC 1624): one that was
+    /// wrong stays wrong, and a long payload costs nothing.
     #[inline(always)]
     fn change(&mut self, header: AnyHeader, range: Range<usize>, write: impl FnOnce(&mut [u8])) {
         let cover = cover(header);
@@ -218,6 +243,7 @@ impl Headers<'_> {
         let before = sum(&self.frame.bytes()[words.clone()]);
         write(&mut self.frame.bytes_mut()[range.clone()]);
         let after = sum(&self.frame.bytes()[words]);
+        // Equal sums leave each checksum as it is, also one of zero.
         if fold(before) == fold(after) {
             return;
         }
@@ -231,6 +257,9 @@ impl Headers<'_> {
     }
 
     /// The whole 16-bit words that a change of `range` is in, as checksums count them.
+    ///
+    /// A checksum adds words that are counted from its first byte, so that the same byte counts 256
+    /// times as much at an even place.
     fn words_of(&self, cover: Cover, range: &Range<usize>) -> Range<usize> {
         let start = match cover {
             Cover::Nothing | Cover::Transport => self.layout.payload,
@@ -248,6 +277,9 @@ impl Headers<'_> {
     }
 
     /// Returns true if a change of `range` is one of the input of the transport checksum.
+    ///
+    /// A transport checksum that is pending has only the pseudo-header's sum, so that changes of
+    /// the header and payload do not count in it.
     fn counts_in_transport(&self, cover: Cover, kind: Sum, range: &Range<usize>) -> bool {
         let has_pseudo = matches!(kind, Sum::Pseudo | Sum::PseudoOrNone);
         let layout = self.layout;
@@ -271,6 +303,9 @@ impl Headers<'_> {
 
     /// Changes bytes that the CRC32c at `at` covers. That of a fragment or of a packet that is cut
     /// off stays.
+    ///
+    /// The CRC of two inputs of the same length differs by what the inputs differ in, so that the
+    /// field may be among the bytes, and a wrong CRC stays wrong.
     #[inline(never)]
     fn change_below_crc(&mut self, range: Range<usize>, at: usize, write: impl FnOnce(&mut [u8])) {
         let layout = self.layout;
@@ -290,12 +325,15 @@ impl Headers<'_> {
     }
 
     /// Brings the transport checksum at `at` up to date with a change of its input.
+    ///
+    /// `before` and `after` are the sums of the words that changed.
     pub(crate) fn refresh_transport(&mut self, at: usize, kind: Sum, before: u64, after: u64) {
         let is_pending = self.is_checksum_pending();
         let field = &mut self.frame.bytes_mut()[at..at + 2];
         let old = u16::from_be_bytes([field[0], field[1]]);
         let new = match kind {
             _ if is_pending => update_partial(old, before, after),
+            // The sender left UDP without a checksum; it stays without.
             Sum::PseudoOrNone if old == 0 => 0,
             Sum::PseudoOrNone => match update(old, before, after) {
                 0 => 0xffff,
@@ -310,6 +348,8 @@ impl Headers<'_> {
 
     /// Returns true if the transport checksum is left to others, with only the pseudo-header's sum
     /// in place.
+    ///
+    /// A record about another place, as in a tunnel, leaves this checksum complete.
     pub(crate) fn is_checksum_pending(&self) -> bool {
         let pending = self.frame.offload.checksum;
         pending.is_some_and(|(start, _)| usize::from(start) == self.layout.payload)
@@ -352,6 +392,7 @@ impl Headers<'_> {
     /// The same, and changes VID and PCP of the new tag.
     pub fn push_changed_vlan(&mut self, tpid: u16, change: TagChange) -> Result<(), EditError> {
         self.layout.offset(Header::Eth).ok_or(EditError::NoHeader)?;
+        // The DEI is no field of OpenFlow, and is not copied.
         let tci = match self.layout.offset(Header::Vlan) {
             Some(at) => self.u16(at + 2) & PCP_AND_VID,
             None => 0,
@@ -379,6 +420,9 @@ impl Headers<'_> {
 
     /// Opens a gap, and moves the start of an unfinished checksum. Afterwards call
     /// [`crate::survey`].
+    ///
+    /// The bytes before the gap move into the headroom. Errors: [`EditError::NoHeadroom`], and
+    /// nothing is changed.
     pub fn insert(&mut self, at: usize, count: usize) -> Result<(), EditError> {
         let mut checksum = self.frame.offload.checksum;
         if let Some((start, _)) = checksum.as_mut().filter(|sum| usize::from(sum.0) >= at) {
@@ -404,6 +448,7 @@ impl Headers<'_> {
             Some((start, offset)) if usize::from(start) >= at + count => {
                 Some((start - count as u16, offset))
             }
+            // The bytes to be summed have lost their beginning.
             Some((start, _)) if usize::from(start) > at => None,
             checksum => checksum,
         };

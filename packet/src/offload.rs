@@ -15,6 +15,8 @@ use crate::rows::get_bits;
 
 /// The TCP flag that only the first segment keeps, CWR, and those that only the last one does, FIN
 /// and PSH.
+///
+/// They are taken from the field's row, by which the flow cache knows the same.
 const TCP_FIRST_FLAG: u8 = TCP_ENDS.0;
 const TCP_LAST_FLAGS: u8 = TCP_ENDS.1;
 const TCP_ENDS: (u8, u8) = match TCP_FLAGS.differs {
@@ -45,9 +47,12 @@ pub fn plausible_count(frame: &Frame) -> Option<(u64, u64)> {
 }
 
 /// The same of a frame with which something is left to do.
+///
+/// It is out of line, because most frames of a burst have no record.
 #[inline(never)]
 fn plausible_offload(frame: &Frame) -> Option<(u64, u64)> {
     if let Some((start, offset)) = frame.offload.checksum {
+        // Two bytes: a CRC32c has four, and `finish_checksum` looks again.
         let end = usize::from(start) + usize::from(offset) + 2;
         if usize::from(start) < ETHERNET_BYTES || end > frame.len() {
             return None;
@@ -61,6 +66,7 @@ fn plausible_offload(frame: &Frame) -> Option<(u64, u64)> {
         return None;
     }
     let (cut, place) = Cut::found(frame, gso, &parse_deep(frame.bytes(), Additions::NONE))?;
+    // A checksum elsewhere than in the header that is to be cut is another protocol's.
     let misplaced = cut.checksum.is_some_and(|given| given != place);
     if cut.segments() > MAX_SEGMENTS || misplaced {
         return None;
@@ -75,6 +81,9 @@ fn plausible_offload(frame: &Frame) -> Option<(u64, u64)> {
 ///
 /// Choice: the place of the checksum tells its kind, also in a tunnel: only SCTP has one at offset
 /// 8. A record that points outside the frame is dropped.
+///
+/// The field has the sum of the pseudo-header, as the sender left it, so that the sum over all that
+/// follows, with the field, is the whole.
 pub fn finish_checksum(frame: &mut Frame) {
     let Some(pending) = frame.offload.checksum.take() else {
         return;
@@ -82,6 +91,7 @@ pub fn finish_checksum(frame: &mut Frame) {
     let start = usize::from(pending.0);
     let offset = usize::from(pending.1);
     let layout = parse_deep(frame.bytes(), Additions::NONE);
+    // Padding after the IP packet does not count. In a tunnel the end is not known.
     let end = if layout.payload == start {
         layout.end
     } else {
@@ -97,6 +107,7 @@ pub fn finish_checksum(frame: &mut Frame) {
         return;
     }
     if kind == Sum::Crc32c {
+        // A CRC has no pseudo-header, and is taken with its own field zero.
         covered[offset..offset + 4].fill(0);
         let crc = crc32c(covered);
         covered[offset..offset + 4].copy_from_slice(&crc);
@@ -112,6 +123,8 @@ pub fn finish_checksum(frame: &mut Frame) {
 /// Returns how many packets, and how many bytes in them, a frame is on a wire.
 ///
 /// Choice: a super-frame that cannot be cut counts as one packet.
+///
+/// Counters of entries, ports and meters count this, so that they are the same as without offloads.
 #[inline]
 pub fn wire_count(frame: &Frame) -> (u64, u64) {
     let Some(cut) = frame.offload.gso.and_then(|gso| Cut::of(frame, gso)) else {
@@ -126,6 +139,8 @@ pub fn wire_count(frame: &Frame) -> (u64, u64) {
 /// Choice: below VLAN tags, MPLS labels and PBB tags, but not inside a tunnel over IP; UDP
 /// fragmentation and SCTP are not cut. Errors: `false` if the frame cannot be cut, or the pool is
 /// exhausted, which may be after some segments.
+///
+/// A super-frame of one segment gives one frame.
 pub fn segment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
     let Some(gso) = frame.offload.gso else {
         return frame.try_clone().map(emit).is_some();
@@ -143,6 +158,9 @@ pub fn segment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
 }
 
 /// The use of a field in which segments may differ.
+///
+/// It says what is done with a super-frame: the part of its segments that all agree can be treated
+/// as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use<'a> {
     /// The field.
@@ -156,6 +174,8 @@ pub struct Use<'a> {
 /// Returns how many segments of a super-frame, from the first on, agree in fields that are used.
 ///
 /// All of them if the frame cannot be cut. `additions` is what a catalogue has added.
+///
+/// The greatest number stands for all, as the frame is not cut in any case.
 pub fn agreeing_segments<'a>(
     frame: &Frame,
     additions: &'static Additions,
@@ -164,6 +184,7 @@ pub fn agreeing_segments<'a>(
     let Some(mut cut) = frame.offload.gso.and_then(|gso| Cut::of(frame, gso)) else {
         return usize::MAX;
     };
+    // A header that an extension brings is found only by a parse that looks for it.
     if !additions.headers.is_empty() {
         cut.layout = parse_deep(frame.bytes(), additions);
     }
@@ -183,6 +204,7 @@ pub fn split(mut frame: Frame, count: usize) -> Option<(Frame, Frame)> {
     let cut = Cut::of(&frame, frame.offload.gso?)?;
     let all = cut.segments();
     let bytes = count * cut.segment_bytes;
+    // The frame is cut off at its end, and keeps its headers in place.
     if count > all - count {
         let others = cut.piece(&frame, count..all)?;
         frame.set_len(cut.headers + bytes);
@@ -190,20 +212,27 @@ pub fn split(mut frame: Frame, count: usize) -> Option<(Frame, Frame)> {
         return Some((frame, others));
     }
     let first = cut.piece(&frame, 0..count)?;
+    // Padding goes, so that the payload ends where the headers say.
     frame.set_len(cut.layout.end);
+    // The headers move up to the remaining payload, which is longer than they are in most cases.
     frame.remove(cut.headers, bytes);
     cut.seal(&mut frame, count..all);
     Some((first, frame))
 }
 
 /// The places at which a super-frame is cut.
+///
+/// Invariant: the headers lie within the frame, each segment has at least a byte to cut by, and the
+/// payload ends with the IP packet.
 pub struct Cut {
+    /// That of the whole frame; pieces have the same headers in the same places.
     layout: Layout,
     gso: Gso,
     /// The unfinished checksum of each segment.
     checksum: Option<(u16, u16)>,
     /// Bytes in front of the payload.
     headers: usize,
+    /// Payload of each segment but the last, which may be shorter.
     segment_bytes: usize,
 }
 
@@ -228,6 +257,9 @@ impl Cut {
 
     /// Reads the record of a frame, and the place of its checksum. Errors: `None` if the
     /// headers contradict it.
+    ///
+    /// The second value is the start of the checksummed bytes and the offset of the checksum in
+    /// them.
     fn found(frame: &Frame, gso: Gso, layout: &Layout) -> Option<(Self, (u16, u16))> {
         let start = layout.payload;
         let (header, ip) = match gso.kind {
@@ -236,8 +268,10 @@ impl Cut {
             GsoKind::Udp => (Header::Udp, Some(start)),
             GsoKind::UdpFragment | GsoKind::Sctp => return None,
         };
+        // A record for another IP version than the frame's contradicts the headers.
         ip?;
         let transport = &frame.bytes()[layout.offset(header)?..layout.end];
+        // TCP counts its header in words of 32 bits. The header of UDP has a fixed size.
         let bytes = if header == Header::Tcp {
             // The parser has seen that it is 20 at least.
             4 * usize::from(transport[12] >> 4)
@@ -259,6 +293,8 @@ impl Cut {
     }
 
     /// Returns true if segments can have a right checksum, which belongs at `place`.
+    ///
+    /// A complete checksum of the whole cannot be divided among the segments.
     fn can_follow(&self, frame: &Frame, place: (u16, u16)) -> bool {
         match self.checksum {
             // Only UDP may go without.
@@ -271,6 +307,8 @@ impl Cut {
     }
 
     /// Returns how many packets, and how many bytes in them, the frame is on a wire.
+    ///
+    /// Each segment has the headers again.
     pub fn wire_count(&self) -> (u64, u64) {
         let payload = self.layout.end - self.headers;
         let packets = self.segments();
@@ -294,17 +332,21 @@ impl Cut {
                 continue;
             };
             let (first, last) = match field.differs {
+                // A field in the payload differs in each segment, whatever its row says.
                 _ if start + usize::from(at.bit + at.bits).div_ceil(8) > self.headers => return 1,
                 Differs::Nowhere => continue,
                 Differs::Every => return 1,
+                // A segment at an end would get the value for itself alone.
                 Differs::Ends { .. } if is_set => return 1,
                 Differs::Ends { first, last } => (first, last),
             };
             let header = &frame.bytes()[start..];
             let value = get_bits(header, usize::from(at.bit), usize::from(at.bits)) as u64 & bits;
+            // A bit of the first segment parts it from the others.
             if value & first != 0 {
                 return 1;
             }
+            // A bit of the last segment leaves all before it in agreement.
             if value & last != 0 {
                 agreeing = agreeing.min(self.segments() - 1);
             }
@@ -335,6 +377,8 @@ impl Cut {
     }
 
     /// Makes the headers and the record of a frame those of some segments, whose payload it has.
+    ///
+    /// Further work on the piece starts from this record: it may be cut again.
     fn seal(&self, frame: &mut Frame, segments: Range<usize>) {
         let last = segments.end == self.segments();
         self.rewrite(frame.bytes_mut(), segments.start, last);
@@ -347,16 +391,21 @@ impl Cut {
 
     /// Makes the copied headers those of a piece that begins with segment `index`; `last`: whether
     /// it ends with the last segment.
+    ///
+    /// It changes what Linux's segmentation changes: lengths, identification, sequence number, and
+    /// the flags that only an end has.
     fn rewrite(&self, bytes: &mut [u8], index: usize, last: bool) {
         let start = self.layout.payload;
         if let Some(ip) = self.layout.offset(Header::Ipv4) {
             let total = (bytes.len() - ip) as u16;
             put_u16(bytes, ip + 2, |_| total);
+            // Each segment has an identification of its own, as if it had been sent alone.
             put_u16(bytes, ip + 4, |id| id.wrapping_add(index as u16));
             put_u16(bytes, ip + 10, |_| 0);
             let checksum = !fold(sum(&bytes[ip..ip + 4 * usize::from(bytes[ip] & 15)]));
             put_u16(bytes, ip + 10, |_| checksum);
         } else if let Some(ip) = self.layout.offset(Header::Ipv6) {
+            // The length of IPv6 does not count its fixed header.
             let length = (bytes.len() - ip - 40) as u16;
             put_u16(bytes, ip + 4, |_| length);
         }
@@ -373,6 +422,8 @@ impl Cut {
             transport[13] &= !if index == 0 { 0 } else { TCP_FIRST_FLAG };
         }
         if let Some((_, offset)) = self.checksum {
+            // The pseudo-header has the length, so that its sum changes with it. All else is left
+            // to who finishes the checksum.
             let whole = (self.layout.end - start) as u64;
             let own = transport.len() as u64;
             put_u16(transport, usize::from(offset), |sum| {
