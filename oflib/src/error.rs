@@ -6,6 +6,9 @@ use crate::version::{Span, span};
 
 /// An OpenFlow error: its type and code as in an ERROR message, and for type `0xffff` the
 /// experimenter.
+///
+/// Shape: 16 bits of type and 16 of code, big-endian; of an experimenter, its number in 32 bits
+/// follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ErrorCode {
     /// The high-level type (`OFPET_*`).
@@ -17,6 +20,9 @@ pub struct ErrorCode {
 }
 
 /// One row of the error table.
+///
+/// Rows are for people: decoding and encoding use the numbers alone, so that an error without a row
+/// is passed on as it came.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorRow {
     /// Type and code.
@@ -44,6 +50,7 @@ impl ErrorRow {
             type_name: extension,
             code_name,
             meaning,
+            // An experimenter's numbers mean the same in each version.
             versions: span!(),
         }
     }
@@ -92,6 +99,10 @@ macro_rules! experimenter_errors {
     };
 }
 
+/// One struct for each type, with a constant for each code, and one table of all rows.
+///
+/// A code without a span of its own has that of its type. Numbers are those of the last version
+/// that has the code; `v1_0` to `v1_5` have what other versions number differently.
 macro_rules! errors {
     (@span $Type:ident [$($span:tt)*]) => {
         span!($($span)*)
@@ -125,6 +136,7 @@ macro_rules! errors {
 }
 
 errors! {
+    // Its data is a text, where that of other errors is the beginning of the message at fault.
     0 HelloFailed "HELLO_FAILED" [] {
         0 INCOMPATIBLE "no common version"
         1 EPERM "permission denied"
@@ -137,12 +149,14 @@ errors! {
         4 BAD_EXP_TYPE "unknown experimenter type"
         5 EPERM "permission denied"
         6 BAD_LEN "wrong length for the type"
+        // A buffer is used at most once. Choice: an expired buffer counts as used.
         7 BUFFER_EMPTY "the buffer has been used already"
         8 BUFFER_UNKNOWN "no such buffer"
         9 BAD_TABLE_ID "no such table" [since V1_1]
         10 IS_SLAVE "the controller is a slave" [since V1_2]
         11 BAD_PORT "no such port" [since V1_2]
         12 BAD_PACKET "the packet is invalid" [since V1_2]
+        // Too long for the memory that the switch has for parts that wait for others.
         13 MULTIPART_BUFFER_OVERFLOW "the multipart request is too long" [since V1_3]
         14 MULTIPART_REQUEST_TIMEOUT "the multipart request was not finished" [since V1_4]
         15 MULTIPART_REPLY_TIMEOUT "the multipart reply takes too long" [since V1_4]
@@ -161,6 +175,7 @@ errors! {
         7 TOO_MANY "too many actions"
         8 BAD_QUEUE "no such output queue"
         9 BAD_OUT_GROUP "no such group" [since V1_1]
+        // The match does not imply the prerequisite of a field that an action sets.
         10 MATCH_INCONSISTENT "the action does not fit the match" [since V1_1]
         11 UNSUPPORTED_ORDER "unsupported order of actions" [since V1_1]
         12 BAD_TAG "the action uses an unsupported tag" [since V1_1]
@@ -172,6 +187,7 @@ errors! {
     }
     3 BadInstruction "BAD_INSTRUCTION" [since V1_1] {
         0 UNKNOWN_INST "unknown instruction"
+        // The version has the instruction, unlike one that is UNKNOWN_INST.
         1 UNSUP_INST "the table does not support the instruction"
         2 BAD_TABLE_ID "invalid table"
         3 UNSUP_METADATA "metadata value not supported"
@@ -200,6 +216,7 @@ errors! {
         0 UNKNOWN "unspecified error"
         1 TABLE_FULL "the table is full"
         2 BAD_TABLE_ID "no such table"
+        // Only with the flag CHECK_OVERLAP, and for entries of the same priority.
         3 OVERLAP "the entry overlaps another"
         4 EPERM "permission denied"
         5 BAD_TIMEOUT "unsupported timeout"
@@ -219,6 +236,7 @@ errors! {
         6 WATCH_UNSUPPORTED "this group cannot watch"
         7 LOOP "the group would cause a loop"
         8 UNKNOWN_GROUP "no such group"
+        // A group to be deleted, while another forwards to it.
         9 CHAINED_GROUP "another group forwards to this one" [since V1_2]
         10 BAD_TYPE "unknown group type" [since V1_2]
         11 BAD_COMMAND "unknown command" [since V1_2]
@@ -271,6 +289,7 @@ errors! {
         10 OUT_OF_METERS "the meter table is full"
         11 OUT_OF_BANDS "too many bands"
     }
+    // What properties had of their own in 1.3 is BAD_PROPERTY since 1.4.
     13 TableFeaturesFailed "TABLE_FEATURES_FAILED" [since V1_3] {
         0 BAD_TABLE "no such table"
         1 BAD_METADATA "bad metadata mask"
@@ -284,6 +303,7 @@ errors! {
         9 BAD_COMMAND "unknown command" [since V1_5]
         10 TOO_MANY "too many tables" [since V1_5]
     }
+    // These are errors of each structure that ends with properties.
     14 BadProperty "BAD_PROPERTY" [since V1_4] {
         0 BAD_TYPE "unknown property type"
         1 BAD_LEN "wrong length of a property"
@@ -300,6 +320,7 @@ errors! {
         1 UNSUPPORTED "unsupported configuration"
         2 EPERM "permission denied"
     }
+    // These and those of bundles are the ONF's experimenter errors in 1.3.
     16 FlowMonitorFailed "FLOW_MONITOR_FAILED" [since V1_3] {
         0 UNKNOWN "unspecified error"
         1 MONITOR_EXISTS "the monitor exists already"
@@ -357,6 +378,8 @@ impl ErrorCode {
 
     /// The row of this error, if the specification has one. [`crate::Catalogue::error`] has those
     /// of extensions, too.
+    ///
+    /// Not all versions need have it: see [`ErrorRow::versions`].
     pub fn row(self) -> Option<&'static ErrorRow> {
         ERRORS.iter().find(|row| row.error == self)
     }
@@ -381,11 +404,15 @@ impl fmt::Display for ErrorCode {
 
 /// The reason for which some bytes are not a message: the OpenFlow error, where, and in which
 /// field.
+///
+/// It is the first fault in reading order: a message may have others after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// The error to send back.
     pub error: ErrorCode,
     /// Bytes from the start of the message.
+    ///
+    /// It points at the beginning of the field at fault, or at the place where bytes are missing.
     pub offset: usize,
     /// The field that was being read.
     pub field: &'static str,

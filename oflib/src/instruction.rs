@@ -11,6 +11,8 @@ use crate::version::{Span, Version, span};
 /// One instruction. The order of the variants is the order of execution.
 ///
 /// Spec: OpenFlow 1.3.5 sections 5.9 and 7.2.4.
+///
+/// Invariant: [`INSTRUCTIONS`] has a row for each, with the same number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Instruction {
     /// Directs the packet to a meter, which may drop it.
@@ -47,6 +49,9 @@ pub struct InstructionRow {
     /// The name in text.
     pub name: &'static str,
     /// The place in the order of execution.
+    ///
+    /// It is the list of section 5.9, with the meter first and GOTO_TABLE last. Choice: a trigger
+    /// and extensions' instructions are executed right before GOTO_TABLE.
     pub order: u8,
     /// The versions that have it.
     pub versions: Span,
@@ -89,6 +94,8 @@ impl Instruction {
     }
 
     /// Returns true if a flow entry may contain only one of the two.
+    ///
+    /// Of an experimenter, each of its types is a type of its own.
     pub fn is_same_type(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Experimenter(a), Self::Experimenter(b)) => a.row == b.row,
@@ -105,6 +112,7 @@ impl Instruction {
 
     /// Its place in the order of execution.
     fn order(&self) -> u8 {
+        // The rows begin with order 0, so that these come before all of them.
         if matches!(self, Self::Experimenter(value) if value.row.runs_first) {
             return 0;
         }
@@ -114,6 +122,8 @@ impl Instruction {
 
 /// The instructions of a flow entry, in the order of execution, at most one of each type (of an
 /// experimenter's, one of each of its types). Copies share them.
+///
+/// Entries with equal instructions are many, so that an entry holds a pointer to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Instructions(Arc<Vec<Instruction>>);
 
@@ -151,6 +161,8 @@ impl Instructions {
 
     /// The list in the words of a version for a meter that comes first: since 1.5 the first of the
     /// actions that are applied, before that an instruction. `None` if the list has them already.
+    ///
+    /// The model keeps whichever of the two a controller sent: both do the same.
     pub(crate) fn with_meter_of(&self, version: Version) -> Option<Vec<Instruction>> {
         if version.meters_by_action() {
             self.with_meter_action()
@@ -166,6 +178,7 @@ impl Instructions {
         let Instruction::Meter(id) = list[at] else {
             return None;
         };
+        // By the order of execution, actions that are applied follow the meter.
         if let Some(Instruction::ApplyActions(actions)) = list.get_mut(at + 1) {
             actions.insert(0, Action::Meter(id));
             list.remove(at);
@@ -183,6 +196,8 @@ impl Instructions {
             let Instruction::ApplyActions(actions) = one else {
                 continue;
             };
+            // A meter after other actions measures other packets than an instruction would. It is
+            // written as it is, which older versions cannot say.
             let Some((Action::Meter(id), others)) = actions.split_first() else {
                 return None;
             };
@@ -197,6 +212,8 @@ impl Instructions {
     }
 
     /// Every action in them.
+    ///
+    /// Actions within an experimenter's instruction are not among them.
     pub fn actions(&self) -> impl Iterator<Item = &Action> {
         self.0.iter().flat_map(|instruction| match instruction {
             Instruction::ApplyActions(list) | Instruction::WriteActions(list) => list.as_slice(),

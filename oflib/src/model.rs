@@ -3,6 +3,9 @@
 /// Defines a structure of the model and its text form: `name=value,...` with `as hex` for a number
 /// printed so, or what the function of `text` that is named after `text` writes. Fields after
 /// `in_some_versions` are printed only where they are not zero.
+///
+/// The wire form is not here: it is a row of `layout!`, as versions differ in it and not in the
+/// structure.
 macro_rules! model {
     ($(#[$m:meta])* pub struct $N:ident $(text $write:ident)? {
         $($(#[$fm:meta])* pub $f:ident : $t:ty $(as $hex:ident)?),* $(,)?
@@ -19,6 +22,8 @@ pub(crate) use model;
 /// Defines a number with named values, its text form, and its plain wire form: the number. With
 /// `else ERROR` any other value is refused on decode; `default VALUE` says which is the default, if
 /// not zero.
+///
+/// Without `else`, a number that has no name is kept: it is printed and encoded again as it came.
 macro_rules! named {
     ($(#[$m:meta])* pub struct $N:ident($t:ty) $(else $error:path)? $(, default $D:ident)? {
         $($(#[$vm:meta])* $V:ident = $value:literal $text:literal),* $(,)?
@@ -51,6 +56,7 @@ macro_rules! named {
             fn read(
                 r: &mut $crate::wire::Reader<'_>,
             ) -> Result<Self, $crate::error::DecodeError> {
+                // The underscore is for the numbers that refuse nothing, in which it is not used.
                 let _start = r.clone();
                 let value = Self(r.get()?);
                 $(if value.name().is_none() {
@@ -70,6 +76,8 @@ pub(crate) use named;
 
 /// Defines a set of flag bits with names, its text form `a|b|0x80`, and its plain wire form: the
 /// bits, unknown bits too.
+///
+/// Unknown bits are for the switch to refuse, which knows the error for them in each message.
 macro_rules! flags {
     ($(#[$m:meta])* pub struct $N:ident($t:ty) {
         $($(#[$vm:meta])* $V:ident = $value:literal $text:literal),* $(,)?

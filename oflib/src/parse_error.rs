@@ -4,6 +4,9 @@ use alloc::string::{String, ToString};
 use core::fmt;
 
 /// The reason for which a text was not understood, and which word of it.
+///
+/// It is made where the fault is found, with the message alone. The parser that has split the text
+/// into words adds which of them it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseError {

@@ -143,7 +143,6 @@ impl Reassembler {
                 total: None,
             }
         });
-        // Read before the frame is moved out of the packet.
         let additions = packet.layout.additions;
         let is_of_ethernet = packet.key().is_of_ethernet();
         let part = WaitingFragment {

@@ -105,7 +105,7 @@ pub(crate) const fn field_at(header: Header, bit: u16) -> Option<&'static Field>
 /// Refuses to compile if a field of header number `header` ends after its first `bytes` bytes: only
 /// these the parser has checked.
 ///
-/// It makes the slice in [`extract`] safe: a header that was found has all of its fields.
+/// [`extract`] relies on it: a header that was found has all of its fields.
 pub(crate) const fn assert_reach(header: usize, bytes: usize) {
     assert!(rows_of(header).bytes <= bytes);
 }

@@ -15,6 +15,9 @@ use crate::wire::{Reader, TextForm, Wire, Writer};
 const LENGTH_BYTES: usize = 2;
 
 /// A value that a [`ValueList`] may have.
+///
+/// Values that the switch lists are those that a controller sends, so that a list can be sent back
+/// to another switch.
 pub trait Listed: TypedBody {
     /// Writes the text of a value that comes after `others`, which may say how to read it. It reads
     /// back as [`TextForm::text`] does.
@@ -31,6 +34,9 @@ pub trait Listed: TypedBody {
 
 /// A body of any number of values, each after a 16-bit length on the wire; as text `[one; two]`.
 /// Its request is the empty list, and parts of a reply are joined.
+///
+/// Errors: BAD_REQUEST/BAD_LEN for a length below 2 or past the list, or bytes left after a value;
+/// a value's own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueList<T>(pub Vec<T>);
 
@@ -51,6 +57,8 @@ impl<T: Listed> Wire for ValueList<T> {
     fn encode(&self, w: &mut Writer<'_>) {
         for item in &self.0 {
             let start = w.bytes.len();
+            // The codec does not split this list, unlike a `Vec`: an extension that answers a
+            // request gives parts that fit into a message.
             w.put(&0u16).put(item).patch_length(start, start);
         }
     }

@@ -19,11 +19,16 @@ pub(crate) mod session;
 mod table_features;
 
 /// The forms that came with 1.2 and 1.3, and stay until another version says otherwise.
+///
+/// "Form" is that of [`crate::forms::Form`]: `forms.rs` says which versions use these.
 pub(crate) enum V1_3 {}
 
 /// Gives structures of the model a form: the fields in wire order, `=> N` bytes of padding after
 /// one. Fields after `..` have no place in it: they are read as nothing. Those that are named
 /// behind it cannot be said; others are left out.
+///
+/// Numbers are big-endian, and nothing is between two fields but the padding that is named. A
+/// structure whose length is in it reads the length before, as it bounds the window of the fields.
 macro_rules! layout {
     ($V:ty; $($T:ident {
         $($f:ident $(=> $pad:literal)?),* $(; ..$rest:ident $([$($unsupported:ident),*])?)?
