@@ -159,8 +159,7 @@ pub fn segment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
 
 /// The use of a field in which segments may differ.
 ///
-/// It says what is done with a super-frame: the part of its segments that all agree can be treated
-/// as one.
+/// Segments that agree in all fields in use can be treated together, as one super-frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use<'a> {
     /// The field.

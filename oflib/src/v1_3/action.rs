@@ -15,7 +15,7 @@ const EXPERIMENTER: u16 = 0xffff;
 
 layout! {
     V1_3;
-    // Six bytes of padding follow, which every reader and writer of an action adds as needed.
+    // The six bytes of padding after it are the action's, whose form reads and writes them.
     Output { port, max_len }
 }
 
@@ -32,7 +32,7 @@ impl Wire for SetField {
 
 /// Returns true if actions of a version have this type, and not one of the ONF's in its place.
 ///
-/// An action that a version has from the ONF is experimental there: its later number is unknown.
+/// An action that a version has from the ONF is an experimenter's there, and its later number none.
 fn has_type(ty: u16, version: Version) -> bool {
     let row = ACTIONS.iter().find(|row| row.number == ty);
     let known = row.is_some_and(|row| row.versions.has(version));

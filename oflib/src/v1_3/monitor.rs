@@ -24,7 +24,7 @@ use crate::wire::{Reader, Writer};
 pub(crate) const CANCEL: u32 = 1870;
 /// The ONF's types of the messages that since 1.4 are updates.
 ///
-/// They say that a controller which reads too slowly misses updates, and that it gets them again.
+/// They say that a controller which reads too slowly misses updates, and later that updates go on.
 const STREAM_MESSAGES: [(u32, FlowUpdateEvent); 2] = [
     (1871, FlowUpdateEvent::PAUSED),
     (1872, FlowUpdateEvent::RESUMED),

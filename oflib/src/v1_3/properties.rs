@@ -17,7 +17,8 @@ layout! {
 pub(crate) const EXPERIMENTER: u16 = 0xffff;
 /// Types from here on may stand several times: experimenters have them.
 ///
-/// 0xfffe is an experimenter's only among the properties of tables; elsewhere no structure has it.
+/// 0xfffe is an experimenter's, too, in table features (for the table-miss entry) and in the
+/// asynchronous configuration (for slaves). No other structure has it.
 const FIRST_REPEATED: u16 = 0xfffe;
 
 /// A structure with properties.
