@@ -43,7 +43,8 @@ named! {
         TABLE = 0xffff_fff9 "TABLE",
         /// To the switch's own forwarding.
         NORMAL = 0xffff_fffa "NORMAL",
-        /// To all ports but the ingress and those with NO_FWD.
+        /// To all ports but the ingress and those with NO_FLOOD. As with each output, a port with
+        /// NO_FWD sends nothing.
         FLOOD = 0xffff_fffb "FLOOD",
         /// To all ports but the ingress.
         ALL = 0xffff_fffc "ALL",

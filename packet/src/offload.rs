@@ -24,7 +24,8 @@ const TCP_ENDS: (u8, u8) = match TCP_FLAGS.differs {
     Differs::Nowhere | Differs::Every => panic!("the row of TCP_FLAGS says how"),
 };
 
-/// The fewest payload bytes of a TCP segment: Linux's TCP_MIN_GSO_SIZE. A UDP segment may have one.
+/// The fewest payload bytes of a TCP segment: Linux's TCP_MIN_SND_MSS, the least MSS that it sends
+/// by. A UDP segment may have one.
 pub const MIN_TCP_SEGMENT_BYTES: u16 = 48;
 /// The most segments of a super-frame. 64 KiB in the shortest TCP segments are 1,366.
 pub const MAX_SEGMENTS: usize = 2048;
