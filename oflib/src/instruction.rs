@@ -132,8 +132,12 @@ impl Instructions {
     #[allow(clippy::result_unit_err)]
     pub fn new(mut list: Vec<Instruction>) -> Result<Self, ()> {
         list.sort_by_key(Instruction::order);
-        if list.windows(2).any(|pair| pair[0].is_same_type(&pair[1])) {
-            return Err(());
+        // Types of experimenters have one order, so that equal ones may stand apart. The first is
+        // found after as many as there are types.
+        for (at, one) in list.iter().enumerate() {
+            if list[..at].iter().any(|other| other.is_same_type(one)) {
+                return Err(());
+            }
         }
         Ok(Self(list.into()))
     }
@@ -249,5 +253,36 @@ impl Instructions {
         let mut others = self.list().to_vec();
         others.retain(|one| !matches!(one, Instruction::StatTrigger(_)));
         Some(Self(others.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ext::{ExtKind, ExtRow};
+    use crate::wire::Bytes;
+
+    static ROWS: [ExtRow; 3] = [
+        ExtRow::new(ExtKind::Instruction, 0xe0_0001, 1, "a"),
+        ExtRow::new(ExtKind::Instruction, 0xe0_0001, 2, "b"),
+        ExtRow::new(ExtKind::Instruction, 0xe0_0001, 3, "c").that_runs_first(),
+    ];
+
+    #[test]
+    fn a_type_of_an_experimenter_stands_once_wherever_the_two_would_stand() {
+        let cases: &[(&[usize], bool)] = &[
+            (&[1, 0, 2], true),
+            (&[0, 0], false),
+            (&[0, 1, 0], false),
+            (&[2, 0, 1, 2], false),
+        ];
+        for (types, is_ok) in cases {
+            let list = types.iter().map(|ty| {
+                let value = ExtValue::new(&ROWS[*ty], Vec::new(), Bytes::default());
+                Instruction::Experimenter(value)
+            });
+            let instructions = Instructions::new(list.collect());
+            assert_eq!(instructions.is_ok(), *is_ok, "{types:?}");
+        }
     }
 }
