@@ -4,6 +4,7 @@
 use alloc::{format, string::String, string::ToString, sync::Arc, vec::Vec};
 use core::fmt;
 
+use crate::assemble::Refused;
 use crate::catalogue::Catalogue;
 use crate::codec::Codec;
 use crate::error::{BadRequest, DecodeError, HelloFailed};
@@ -130,7 +131,7 @@ impl Handshake {
             HandshakeError::NotHello(_) if datagrams => {
                 ErrorMsg::quoting(BadRequest::BAD_VERSION, first)
             }
-            HandshakeError::Malformed(cause) => ErrorMsg::quoting(cause.error, first),
+            HandshakeError::Malformed(cause) => Refused::fatal(*cause).answer(first)?,
             HandshakeError::NotHello(_) | HandshakeError::NoCommonVersion { .. } => ErrorMsg {
                 error: HelloFailed::INCOMPATIBLE,
                 data: Bytes(error.to_string().into()),
@@ -186,4 +187,29 @@ fn encoded(codec: &Codec, xid: u32, message: &Message) -> Vec<u8> {
     let encoded = codec.encode(xid, message, &mut bytes);
     encoded.expect("HELLO and ERROR are short");
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_malformed_hello_is_answered_and_no_error_is() {
+        let ours = Handshake::new(&[Version::V1_3], Arc::default());
+        let cases: &[(&[u8], bool)] = &[
+            // A HELLO that is longer than it says.
+            (&[4, 0, 0, 8, 0, 0, 0, 7, 0], true),
+            // An ERROR without type and code, one of an experimenter without its number, and one
+            // whose length is less than a header.
+            (&[4, 1, 0, 8, 0, 0, 0, 7], false),
+            (&[4, 1, 0, 12, 0, 0, 0, 7, 0xff, 0xff, 0, 1], false),
+            (&[4, 1, 0, 7, 0, 0, 0, 7], false),
+        ];
+        for (first, is_answered) in cases {
+            let error = ours.judge(first).expect_err("it cannot be read");
+            assert!(matches!(error, HandshakeError::Malformed(_)), "{error}");
+            let answer = ours.error_bytes(&error, first, false);
+            assert_eq!(answer.is_some(), *is_answered, "{first:?}");
+        }
+    }
 }
