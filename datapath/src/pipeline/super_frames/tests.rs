@@ -222,7 +222,7 @@ fn an_impossible_offload_record_is_dropped_on_arrival() {
     let tcp = Some((34, 16));
     let records = [
         (tcp, gso(GsoKind::Tcp4, 1)),
-        (tcp, gso(GsoKind::Tcp4, 47)),
+        (tcp, gso(GsoKind::Tcp4, 29)),
         (tcp, gso(GsoKind::Tcp6, 1448)),
         (tcp, gso(GsoKind::Udp, 1448)),
         (Some((34, 6)), gso(GsoKind::Tcp4, 1448)),
@@ -246,9 +246,14 @@ fn an_impossible_offload_record_is_dropped_on_arrival() {
     assert_eq!(dropped, [(DropReason::Offload, records.len() as u64)]);
     let stats = &datapath.ports()[&PortNo(1)].stats;
     assert_eq!((stats.rx_packets, stats.rx_dropped), (10, 10));
-    let mut shortest = large(&datapath);
-    shortest.offload.gso = gso(GsoKind::Tcp4, 48);
-    let (work, left) = turns(&mut datapath, vec![shortest]);
-    assert_eq!(left.0.len(), 60_000 / 48);
-    assert!(work <= WORK_PER_TURN, "{work}");
+    // 60,000 bytes in 2,000 segments, and few segments of a byte each.
+    for (segment_bytes, payload) in [(30, 60_000), (1, 5)] {
+        let mut short = large(&datapath);
+        let ip = 20 + 20 + payload as u16;
+        short.bytes_mut()[16..18].copy_from_slice(&ip.to_be_bytes());
+        short.offload.gso = gso(GsoKind::Tcp4, segment_bytes);
+        let (work, left) = turns(&mut datapath, vec![short]);
+        assert_eq!(left.0.len(), payload / usize::from(segment_bytes));
+        assert!(work <= WORK_PER_TURN, "{work}");
+    }
 }
