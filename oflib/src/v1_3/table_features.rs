@@ -94,9 +94,10 @@ impl Form<V1_3> for TableFeatures {
 
 /// Types of actions with those of 1.5 in place of the ONF's, without others that came later.
 ///
-/// A number that only other versions have is dropped: the peer cannot mean their action.
+/// A number that only other versions have is dropped: the peer cannot mean their action. So is the
+/// later number of an action that the version has from the ONF.
 fn newer_actions(mut list: Vec<TypeId>, version: Version) -> Vec<TypeId> {
-    list.retain(|id| id.is_action_of(version));
+    list.retain(|id| id.is_action_of(version) && onf::action_type(id.ty, version).is_none());
     for id in &mut list {
         let newer = onf::listed_action(version).filter(|_| *id == onf::LISTED);
         if let Some(ty) = newer {
@@ -247,6 +248,35 @@ impl Wire for FieldId {
                     w.put(&experimenter);
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{sync::Arc, vec};
+
+    use super::*;
+    use crate::Codec;
+
+    #[test]
+    fn a_list_of_1_3_has_copy_field_by_the_onf_and_not_by_its_later_number() {
+        let codec = Codec::new(Version::V1_3, Arc::default());
+        let copy_field = TypeId {
+            ty: 28,
+            experimenter: 0,
+        };
+        let cases: &[(&[u8], Vec<TypeId>)] = &[
+            (&[0, 6, 0, 8, 0, 28, 0, 4], vec![]),
+            (
+                &[0, 6, 0, 12, 0xff, 0xff, 0, 8, 0x4f, 0x4e, 0x46, 0],
+                vec![copy_field],
+            ),
+        ];
+        for (bytes, types) in cases {
+            let property = Reader::new(&codec, bytes).get::<TableProperty>();
+            let list = property.expect("is well-formed").list;
+            assert_eq!(list, PropertyList::Types(types.clone()));
         }
     }
 }
