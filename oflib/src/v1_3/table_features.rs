@@ -15,8 +15,6 @@ use crate::wire::{Reader, Wire, Writer};
 
 /// The type number of experimenters.
 const EXPERIMENTER: u16 = 0xffff;
-/// The first of the types of experimenters' properties, of which a table may have several.
-const FIRST_REPEATED: u16 = 0xfffe;
 /// Bytes of a table's features in front of its properties.
 ///
 /// The name takes 32 of them.
@@ -48,19 +46,20 @@ fn property_errors(version: Version) -> (ErrorCode, ErrorCode) {
 /// A pass of its own, because the items of a list are read without knowledge of each other. 1.3 has
 /// no error for it, so that there the list is taken as it is.
 fn check_doubled(mut r: Reader<'_>) -> Result<(), DecodeError> {
-    let mut seen = Vec::new();
+    // A bit for each type: those of the specification are below 32. Greater ones are unknown, which
+    // is found when they are read, or experimenters', of which a table may have several.
+    let mut seen = 0_u32;
     // The length of 16 bits has been read already.
     if r.take(FIXED_BYTES - 2).is_err() {
         return Ok(());
     }
     // A property that is none is found when it is read.
     while let Ok((at_type, ty, _)) = r.at("property").property(BadProperty::BAD_LEN) {
-        if seen.contains(&ty) {
+        let bit = 1_u32.checked_shl(ty.into()).unwrap_or(0);
+        if seen & bit != 0 {
             return Err(at_type.err(BadProperty::DUP_TYPE));
         }
-        if ty < FIRST_REPEATED {
-            seen.push(ty);
-        }
+        seen |= bit;
     }
     Ok(())
 }
