@@ -57,7 +57,7 @@ fn groups_and_floods_below_count_as_the_switch_alone() {
         ]);
         send_slowly(&mut one, &frames[600..]);
         send_slowly(&mut two, &frames[..100]);
-        lab.asks(&["mod-port", "3", "no-flood"]);
+        lab.asks(&["-O", "OpenFlow10", "mod-port", "3", "no-flood"]);
         send_slowly(&mut two, &frames[..100]);
         send_slowly(&mut three, &frames[..100]);
         std::thread::sleep(Duration::from_millis(100));

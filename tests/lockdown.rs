@@ -357,7 +357,8 @@ fn a_locked_switch_names_the_lock_where_it_refuses_and_changes_nothing() {
     let down = printed(&lab.dpctl(&["mod-port", "1", "down"]));
     assert!(down.contains("PORT_MOD_FAILED/EPERM"), "{down}");
     assert!(ip(&format!("link show {}", lab.port(1))).contains(",UP"));
-    assert!(lab.dpctl(&["mod-port", "1", "no-flood"]).status.success());
+    let flood = ["-O", "OpenFlow10", "mod-port", "1", "no-flood"];
+    assert!(lab.dpctl(&flood).status.success());
     assert_eq!(ctl(&lab, "ports").1.lines().count(), before);
     lab.all_ping();
     // Rights that were given up do not come back.

@@ -114,6 +114,24 @@ pub(crate) fn read_body(ty: u8, r: &mut Reader<'_>) -> Result<Message, DecodeErr
 /// The codec writes the header last, with this type: it may differ from
 /// [`Message::type_number`], which is that of the model.
 pub(crate) fn write_body(message: &Message, w: &mut Writer<'_>) -> u8 {
+    // What describes a port goes without a flag that the version lacks. A request must not; but a
+    // mask of all flags means all that the version has.
+    if let Message::PortMod(port) = message {
+        let asked = if port.mask == PortConfig::ALL {
+            port.config
+        } else {
+            port.mask
+        };
+        if asked.has(PortConfig::NO_FLOOD) && w.version() > Version::V1_0 {
+            w.unsupported("NO_FLOOD");
+        }
+    }
+    if let Message::SetConfig(config) = message {
+        let asks = config.flags.has(ConfigFlags::INVALID_TTL_TO_CONTROLLER);
+        if asks && !w.version().config_asks_for_invalid_ttl() {
+            w.unsupported("INVALID_TTL_TO_CONTROLLER");
+        }
+    }
     #[cfg(feature = "v1_0")]
     if w.version() == Version::V1_0 {
         return v1_0::encode_body(message, w);
@@ -315,4 +333,55 @@ forms! {
     FlowUpdate:           V1_0   -      -      V1_3   V1_4   V1_4;
     MonitoredFlow:        -      -      -      -      V1_4   V1_4;
     FlowCounters:         -      -      -      -      -      V1_5;
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{boxed::Box, sync::Arc, vec::Vec};
+
+    use super::*;
+    use crate::Codec;
+    use crate::message::SwitchConfig;
+
+    #[test]
+    fn a_request_says_all_its_flags_or_is_not_written() {
+        let flood = Message::PortMod(PortMod {
+            mask: PortConfig::NO_FLOOD,
+            ..PortMod::default()
+        });
+        let all_of = |config| {
+            Message::PortMod(PortMod {
+                config,
+                mask: PortConfig::ALL,
+                ..PortMod::default()
+            })
+        };
+        let (all, all_and_flood) = (all_of(PortConfig(0)), all_of(PortConfig::NO_FLOOD));
+        let in_bundle = Message::BundleAdd(BundleAdd {
+            bundle_id: 1,
+            flags: BundleFlags(0),
+            xid: 1,
+            message: Box::new(flood.clone()),
+            experimenters: Vec::new(),
+        });
+        let invalid_ttl = Message::SetConfig(SwitchConfig {
+            flags: ConfigFlags::INVALID_TTL_TO_CONTROLLER,
+            ..SwitchConfig::default()
+        });
+        let mut described = PortStatus::default();
+        described.desc.config = PortConfig::NO_FLOOD;
+        let described = Message::PortStatus(described);
+        for version in Version::SPOKEN {
+            let codec = Codec::new(*version, Arc::default());
+            let is_said = |message| codec.encode(1, message, &mut Vec::new()).is_ok();
+            let has_invalid_ttl = version.config_asks_for_invalid_ttl();
+            for flood in [&flood, &all_and_flood] {
+                assert_eq!(is_said(flood), *version == Version::V1_0, "{version:?}");
+            }
+            assert!(is_said(&all), "{version:?}");
+            assert_eq!(is_said(&invalid_ttl), has_invalid_ttl, "{version:?}");
+            assert!(!is_said(&in_bundle), "{version:?}");
+            assert!(is_said(&described), "{version:?}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use core::ops::Range;
 use super::{Properties, V1_3, layout, onf, properties, read_properties, with_properties};
 use crate::codec::{Codec, HEADER_BYTES};
 use crate::error::{BadRequest, BundleFailed, DecodeError, ErrorCode};
-use crate::forms::Form;
+use crate::forms::{Form, write_body};
 use crate::message::bundle::{BundleAdd, BundleControl, Timestamp};
 use crate::message::multipart::bundle_features::{
     BundleFeatures, BundleFeaturesRequest, TimeCapability,
@@ -138,7 +138,7 @@ pub(crate) fn write_message(xid: u32, message: &Message, w: &mut Writer<'_>) {
     let version = w.version().number();
     w.raw(&[version, message.type_number(), 0, 0]).put(&xid);
     w.undivided(|w| {
-        message.encode_body(w);
+        write_body(message, w);
     });
     w.patch_length(start, start + 2);
 }
