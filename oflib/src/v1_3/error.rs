@@ -3,6 +3,9 @@
 use crate::error::{BadProperty, ErrorCode, TableFeaturesFailed};
 
 /// The error of 1.3, and what 1.4 says in its place.
+///
+/// Choice: in 1.3 the ONF's properties of bundles have these errors, too, as in Open vSwitch: its
+/// codes for properties (4443 and on) begin with TOO_MANY.
 pub(crate) const PROPERTY_ERRORS: [(ErrorCode, ErrorCode); 3] = [
     (TableFeaturesFailed::BAD_TYPE, BadProperty::BAD_TYPE),
     (TableFeaturesFailed::BAD_LEN, BadProperty::BAD_LEN),
