@@ -19,7 +19,8 @@ impl<'a> Argument<'a> {
             "" => Failure::Usage(format!("'{whole}': {message}")),
             _ if at == 0 && part == whole => Failure::Usage(format!("'{part}': {message}")),
             _ => {
-                let at = at + 1;
+                let before = whole.get(..at).unwrap_or_default();
+                let at = 1 + before.chars().count();
                 let said = format!("'{part}' (at character {at} of '{whole}'): {message}");
                 Failure::Usage(said)
             }

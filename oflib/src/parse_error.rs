@@ -16,6 +16,8 @@ pub struct ParseError {
     pub word: String,
     /// Bytes from the beginning of the text to the word.
     pub offset: usize,
+    /// The number of the word's first character in the text, from 1 on.
+    pub character: usize,
     /// True if the word may be the name of a port, and the catalogue has no ports to look it up in.
     pub needs_port_names: bool,
 }
@@ -26,6 +28,7 @@ impl From<String> for ParseError {
             message,
             word: String::new(),
             offset: 0,
+            character: 1,
             needs_port_names: false,
         }
     }
@@ -46,7 +49,7 @@ impl From<ParseError> for String {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (message, place) = (&self.message, self.offset + 1);
+        let (message, place) = (&self.message, self.character);
         match self.word.as_str() {
             "" => f.write_str(message),
             word => write!(f, "'{word}' (at character {place}): {message}"),

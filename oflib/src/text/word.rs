@@ -22,12 +22,18 @@ const MAX_LETTERS: usize = 3;
 #[derive(Clone, Copy)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
+    /// The text that it is a piece of, and the bytes of that before it.
+    whole: &'a str,
     at: usize,
 }
 
 impl<'a> Word<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+        Self {
+            text,
+            whole: text,
+            at: 0,
+        }
     }
 
     /// The error `message` at this word.
@@ -35,6 +41,7 @@ impl<'a> Word<'a> {
         ParseError {
             word: self.text.into(),
             offset: self.at,
+            character: 1 + self.whole[..self.at].chars().count(),
             ..message.into()
         }
     }
@@ -61,6 +68,7 @@ impl<'a> Word<'a> {
         Self {
             text: &self.text[from..to],
             at: self.at + from,
+            ..self
         }
     }
 
@@ -252,6 +260,14 @@ mod tests {
         );
         let far = Word::new("banana").unknown("field", known());
         assert_eq!(far.message, "no such field");
+    }
+
+    #[test]
+    fn an_error_counts_characters_and_not_bytes() {
+        let items = Word::new("in_port=\"é\",\u{a0}frog").items();
+        let error = items[1].err("no such field");
+        assert_eq!(error.to_string(), "'frog' (at character 14): no such field");
+        assert_eq!(error.offset, 15);
     }
 
     #[test]
