@@ -36,7 +36,7 @@ impl CopyField {
     /// Returns the new value of `dst`: the bits of `source` in their place, and the others of
     /// `before`.
     pub fn copied(&self, source: u128, before: u128) -> FieldMatch {
-        let ones = u128::MAX >> (128 - u32::from(self.n_bits));
+        let ones = !u128::MAX.checked_shl(self.n_bits.into()).unwrap_or(0);
         let bits = (source >> self.src_offset & ones) << self.dst_offset;
         let others = before & !(ones << self.dst_offset);
         FieldMatch::exact(self.dst, others | bits)
@@ -99,5 +99,26 @@ impl Wire for CopyField {
         w.put(&self.dst_offset).pad(2);
         w.put(&FieldId::Known(self.src, false));
         w.put(&FieldId::Known(self.dst, false));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::METADATA;
+
+    #[test]
+    fn as_many_bits_as_it_says_are_copied_from_none_to_all() {
+        for (n_bits, value) in [(0, 0x1234), (4, 0x123f), (64, u64::MAX.into())] {
+            let copy = CopyField {
+                n_bits,
+                src_offset: 0,
+                dst_offset: 0,
+                src: METADATA,
+                dst: METADATA,
+            };
+            let copied = copy.copied(u64::MAX.into(), 0x1234);
+            assert_eq!(copied, FieldMatch::exact(METADATA, value));
+        }
     }
 }
