@@ -418,7 +418,9 @@ fn check_row(row: &Field) -> Result<(), String> {
 /// The same of one place.
 fn check_place(row: &Field, at: &At) -> Result<(), String> {
     let end = at.bit.saturating_add(at.bits);
-    if at.bits == 0 || at.bits > row.bits || u32::from(at.bit % 8 + at.bits) > u128::BITS {
+    let is_of_row = (1..=row.bits).contains(&at.bits);
+    // Counted from the header before, of 64 bits at most, the end has 16 bits as well.
+    if !is_of_row || end > u16::MAX - 64 || u32::from(at.bit % 8 + at.bits) > u128::BITS {
         return Err(format!(
             "{} bits from bit {} on do not fit",
             at.bits, at.bit

@@ -117,6 +117,7 @@ fn a_row_that_contradicts_itself_is_refused() {
         1 "colour" 129 exact fixed Dec;
         128 "colour" 8 exact fixed Dec;
         1 "colour" 128 exact fixed Dec at Udp 65;
+        1 "colour" 8 exact fixed Dec at Udp 65530;
         1 "colour" 8 exact fixed Dec in TAG 25;
         1 "colour" 8 exact fixed Dec at Udp 64 need METADATA & 1 = 1;
         1 "colour" 8 exact fixed Dec at Mpls 20;
@@ -128,6 +129,7 @@ fn a_row_that_contradicts_itself_is_refused() {
         "129 bits are not 1 to 128",
         "number 128 is not 0 to 127",
         "128 bits from bit 65 on do not fit",
+        "8 bits from bit 65530 on do not fit",
         "it is outside of the 4 bytes of tag",
         "its prerequisite is no field of OpenFlow in a header",
         "the TTL, which actions change without a row, has no field",
