@@ -14,6 +14,10 @@ use crate::{DropReason, Sink, Time};
 const EXPIRIES_PER_TICK: usize = 64;
 
 /// The time when [`Control::tick`] has to be called next; `None` if there is no timer.
+///
+/// A time in the past is right: more may be due than one tick does, and the caller then calls again
+/// after it has handled packets. The time may also be too early, never too late: for example, an
+/// entry that had packets keeps its old deadline until that comes.
 pub(crate) fn next_tick<E: FrameEngine>(
     pipeline: &Pipeline<E>,
     lane: &Lane<E>,
@@ -21,9 +25,12 @@ pub(crate) fn next_tick<E: FrameEngine>(
     hooks: &Hooks,
     changes: &Changes<E>,
 ) -> Option<Time> {
+    // A bundle knows entries by their slots, so none may move while there is one.
     let may_compact = !changes.have_bundle();
     let expiry = pipeline.deadlines.first().map(|(at, ..)| *at);
     let trigger = pipeline.trigger_deadlines.first().map(|(at, ..)| *at);
+    // Compaction has no time of its own: as long as a table is sparse, each tick does a little of
+    // it.
     let compaction = table_to_compact(pipeline).map(|_| Time(0));
     expiry
         .into_iter()
@@ -38,6 +45,8 @@ pub(crate) fn next_tick<E: FrameEngine>(
 }
 
 /// Adds what flows have counted to the counters of entries, tables, ports and groups.
+///
+/// It has to come before anything that reads a counter or the time of an entry's last packet.
 pub(crate) fn settle<E: FrameEngine>(pipeline: &mut Pipeline<E>, lane: &mut Lane<E>) {
     E::settle(&mut lane.engine, &mut pipeline.tables);
     E::settle_ports(&mut lane.engine, &mut pipeline.ports, &mut lane.drops);
@@ -55,6 +64,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         for _ in 0..self.cx.lane.reassembler.expire(now.0) {
             self.cx.drop(DropReason::FragmentLost);
         }
+        // Idle timeouts and thresholds are compared below with what packets did until now.
         settle(self.cx.pipeline, self.cx.lane);
         let pipeline = &mut *self.cx.pipeline;
         let engine = &mut self.cx.lane.engine;
@@ -68,6 +78,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         self.hook_calls().tick();
     }
 
+    /// Removes entries whose deadline has come. An entry that had packets in the meantime gets its
+    /// next deadline instead, so that packets need not touch the ordered set.
     fn expire(&mut self) {
         let now = self.cx.now;
         for _ in 0..EXPIRIES_PER_TICK {
@@ -84,6 +96,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             let expired = entry.deadline().filter(|(at, _)| *at <= now);
             match expired {
                 Some((_, reason)) => {
+                    // A threshold that the entry has reached since its last check would otherwise
+                    // never be reported.
                     triggers::check_one(pipeline, now, table, key, self.cx.sink);
                     self.expire_entry(table, key, reason);
                 }

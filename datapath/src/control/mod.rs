@@ -1,4 +1,8 @@
 //! What controllers, ports and the administrator change.
+//!
+//! Most files add to `Control` or `PortControl` the methods for one kind of request; these types
+//! borrow the whole datapath, so no packet is on its way when a method begins. A request is checked
+//! before the first change, so that one that fails leaves no trace.
 
 mod access;
 mod bucket_change;

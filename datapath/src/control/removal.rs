@@ -12,6 +12,9 @@ use crate::{Entry, EntryKey, Sink, Time};
 
 impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Removes an entry and informs hooks and, if it asked for it, controllers.
+    ///
+    /// While a bundle is prepared, the removal is part of it: packets see the entry until the
+    /// commit, and hooks and controllers learn of it after that.
     pub(crate) fn remove_entry(
         &mut self,
         table: TableId,
@@ -41,6 +44,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             entry.due = Time::NEVER;
             return;
         }
+        // The bundle has counted the entry in its own groups and meters as well, so these have to
+        // learn that it is gone. The swap makes them the pipeline's for that moment.
         let instructions = entry.instructions.clone();
         self.remove_at_once(table, key, reason);
         let staging = self.staging();
@@ -52,6 +57,10 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         }
     }
 
+    /// Removes an entry now, also if a bundle is in progress.
+    ///
+    /// Counters in the FLOW_REMOVED are complete: the engine adds what it has counted before the
+    /// edit takes the entry.
     pub(crate) fn remove_at_once(
         &mut self,
         table: TableId,
@@ -59,6 +68,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         reason: FlowRemovedReason,
     ) {
         let before = &self.cx.pipeline.tables[usize::from(table.0)];
+        // The match can only be printed while the entry is in its table, which knows how it was
+        // sent. That takes memory, so it is left out if nobody asks.
         let reported = before.get(key).filter(|entry| {
             entry.flags().has(FlowModFlags::SEND_FLOW_REM) || !self.cx.hooks.all.is_empty()
         });
@@ -71,6 +82,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         self.hook_calls().notify(|hook, cx| {
             hook.on_flow_removed(cx, &removed);
         });
+        // Hooks come first: what they do for the entry is done when controllers learn that it is
+        // gone.
         if entry.flags().has(FlowModFlags::SEND_FLOW_REM) {
             self.cx.sink.flow_removed(removed);
         }
@@ -78,6 +91,9 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
 }
 
 /// The FLOW_REMOVED of a removed entry.
+///
+/// The duration is that since the entry was added or, in a bundle, committed. A counter that the
+/// entry does not keep is all ones. Spec: OpenFlow 1.3.5 section 7.4.2.
 fn removal(
     now: Time,
     table_id: TableId,

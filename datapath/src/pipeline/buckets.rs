@@ -33,12 +33,19 @@ struct GroupPass<'w, 'p, E: EngineNotes> {
 
 impl<E: EngineNotes> GroupPass<'_, '_, E> {
     /// Errors: why the copy, or the rest of its segments, is lost.
+    /// Gives a copy of the packet to the group. Where each packet may get another bucket, a
+    /// super-frame is cut, because the wire would have seen a choice for each of its segments.
+    ///
+    /// Each segment is then a packet of its own; one that is lost does not stop the others, but of
+    /// several only the first reason is counted.
     fn copy<S: Sink>(&mut self, cx: &mut Context<'_, S, E>) -> Result<(), DropReason> {
         let group = cx
             .pipeline
             .groups
             .get(&self.id)
             .ok_or(DropReason::NoGroup)?;
+        // Group-mods refuse loops, so this ends only chains that are longer than the stack shall
+        // be.
         if self.walk.limits.depth >= MAX_CHAIN {
             return Err(DropReason::GroupLimit);
         }
@@ -57,6 +64,9 @@ impl<E: EngineNotes> GroupPass<'_, '_, E> {
     }
 
     /// Sends a packet to the buckets that the group's type chooses.
+    ///
+    /// Errors: the group has no live bucket, or the frame may cause no more work. The group counts
+    /// the packet in both cases, since it was processed by it.
     fn choose<S: Sink>(
         &mut self,
         cx: &mut Context<'_, S, E>,
@@ -73,6 +83,8 @@ impl<E: EngineNotes> GroupPass<'_, '_, E> {
         let chosen = group
             .choose(packet.layout(), packet.frame.bytes(), S::DRY)
             .ok_or(DropReason::NoBucket)?;
+        // Only a group of type ALL makes copies: for all buckets but the last, which gets the
+        // packet itself.
         for bucket in 0..group.copies() {
             if cx.lane.work.is_spent() {
                 return Err(DropReason::Work);
@@ -87,6 +99,9 @@ impl<E: EngineNotes> GroupPass<'_, '_, E> {
     }
 
     /// Executes a bucket's action set on a packet of its own.
+    ///
+    /// The bucket begins with an empty action set of the packet's: what entries wrote into the
+    /// action set before is not executed here, and the packet is unchanged after the group.
     fn enter<S: Sink>(&mut self, cx: &mut Context<'_, S, E>, mut packet: Packet, number: usize) {
         let Some(left) = self.walk.limits.buckets_left.checked_sub(1) else {
             return cx.drop(DropReason::GroupLimit);
@@ -102,7 +117,10 @@ impl<E: EngineNotes> GroupPass<'_, '_, E> {
         if S::TRACES {
             cx.sink.step(Step::Bucket(self.id, group.ty, number));
         }
+        // An action of the bucket may need the whole pipeline, so the group cannot stay borrowed.
         let plans = Rc::clone(&group.plans);
+        // Packet-ins of the copy name the packet's table, and no entry, because their reason is the
+        // group.
         let mut copy = Walk {
             table: self.walk.table,
             class: self.walk.class,
@@ -122,6 +140,8 @@ impl<E: EngineNotes> GroupPass<'_, '_, E> {
         };
         let mut actions = plans[number].actions.iter();
         let result = actions.try_for_each(|action| cx.apply(&mut copy, action));
+        // Nested groups draw on the same number, so that few groups cannot multiply a packet
+        // without end.
         self.walk.limits.buckets_left = copy.limits.buckets_left;
         cx.end_copy(&mut copy, result);
     }

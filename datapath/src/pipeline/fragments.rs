@@ -1,4 +1,8 @@
 //! IP fragments that are treated specially: dropped, or put together before the tables.
+//!
+//! Spec: OpenFlow 1.3.5 section 7.3.2. The flags come by SET_CONFIG and hold for all ports. With
+//! FRAG_NORMAL, the default, fragments go through the tables like other packets, and this file is
+//! not used.
 
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_packet::Packet;
@@ -12,17 +16,21 @@ pub(super) fn handle_fragment<S: Sink, E: EngineNotes>(
     cx: &mut Context<'_, S, E>,
     packet: &mut Packet,
 ) {
+    // The flags exclude each other: SET_CONFIG with both is refused.
     if cx.pipeline.fragments.has(ConfigFlags::FRAG_DROP) {
         return cx.drop(DropReason::Fragment);
     }
     if S::TRACES {
         cx.sink.step(Step::Fragment);
     }
+    // A trace must not keep a fragment, which would then be part of a live packet.
     let (whole, lost) = if S::DRY {
         (None, 0)
     } else {
         cx.lane.reassembler.add(cx.now.0, packet.take())
     };
+    // The reassembler has bounded memory, and trusts no fragments that overlap: it may lose this
+    // one, and those that it overlaps.
     (0..lost).for_each(|_| cx.drop(DropReason::FragmentRefused));
     if let Some(mut whole) = whole {
         cx.run(&mut whole, E::PathNotes::default());
