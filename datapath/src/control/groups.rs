@@ -59,6 +59,8 @@ impl<'a, E: FrameEngine> GroupsView<'a, E> {
             let (duration_sec, duration_nsec) = now.duration(group.created);
             GroupStats(GroupCounters {
                 group_id: *id,
+                // Groups that only watch the group do not forward to it, so the text does not count
+                // them.
                 ref_count: group.flows + group.forwarders.len() as u32,
                 packet_count: group.counter.packet_count,
                 byte_count: group.counter.byte_count,
@@ -84,6 +86,9 @@ impl<'a, E: FrameEngine> GroupsView<'a, E> {
     }
 
     /// The features of groups: all four types, with every action.
+    ///
+    /// A type of an experimenter's action has no bit in the bitmap, so it is left out. The limits
+    /// are of the switch as a whole, and each type may use all of them.
     pub fn features(&self) -> GroupFeatures {
         let mut actions = 0;
         for row in ACTIONS {
@@ -104,10 +109,14 @@ impl<'a, E: FrameEngine> GroupsView<'a, E> {
 impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Executes a group-mod, or changes nothing.
     ///
+    /// In a bundle that is prepared, the groups of the pipeline are the bundle's own at this
+    /// moment: see [`BundleControl::swap_groups`](crate::BundleControl::swap_groups).
+    ///
     /// Errors: GROUP_MOD_FAILED with any code but CHAINING_UNSUPPORTED, WEIGHT_UNSUPPORTED,
     /// BAD_TYPE and EPERM; or an error of an action in a bucket.
     pub fn group_mod(&mut self, group_mod: &GroupMod) -> Result<(), ErrorCode> {
         let id = group_mod.group_id;
+        // Packets may have been counted by the engine for buckets that go now, so it is told first.
         match self.changes.prepared_groups() {
             Some(groups) => groups.note_group_mod(group_mod),
             None => E::groups_change(&mut self.cx.lane.engine, &mut self.cx.pipeline.groups),
@@ -120,6 +129,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
                 check_group(&self.checker(), group_mod)?;
                 self.cx.pipeline.put_group(self.cx.now, group_mod);
             }
+            // A group that does not exist is no error for a delete: section 6.5.
             GroupModCommand::DELETE => return self.delete_group(id),
             command if is_about_buckets(command) => {
                 let group = self
@@ -137,6 +147,11 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         Ok(())
     }
 
+    /// Deletes a group, or all, and the entries that forward to it. Until a slice removes these,
+    /// their packets are dropped with NoGroup.
+    ///
+    /// Choice: a group that another one forwards to or watches stays, with
+    /// GROUP_MOD_FAILED/CHAINED_GROUP. With ALL, there is no other group left that could.
     fn delete_group(&mut self, id: GroupId) -> Result<(), ErrorCode> {
         // The number of entries that use the groups; for all groups, a sum would take too long.
         let flows = if id == GroupId::ALL {
@@ -157,6 +172,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         };
         if flows > 0 {
             let gone = EntryChange::Delete(FlowRemovedReason::GROUP_DELETE, true);
+            // The index finds the entries of one group, so that a large table need not be searched
+            // for them.
             let label = (id != GroupId::ALL).then_some(Label::Group(id));
             let bulk = BulkChange::new(TableId::ALL, move |e| forwards_to(e, id), gone).of(label);
             return self.begin_bulk_change(bulk);
@@ -166,6 +183,10 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
 }
 
 /// Errors: why a group cannot be as requested.
+///
+/// The order of checks decides which error a request with several faults gets. Limits come near the
+/// end, so that a request that could never be carried out is not blamed on them; the search for
+/// loops is last, because it may visit all groups.
 fn check_group(
     checker: &Checker<'_, impl FrameEngine>,
     group_mod: &GroupMod,
@@ -182,6 +203,7 @@ fn check_group(
     }
     check_numbers(buckets)?;
     for bucket in buckets {
+        // Section 6.5: a field that the group's type does not define makes the group invalid.
         if bucket.weight > 0 && ty != GroupType::SELECT {
             return Err(GroupModFailed::INVALID_GROUP);
         }
@@ -191,6 +213,7 @@ fn check_group(
         if (ty == GroupType::ALL || ty == GroupType::INDIRECT) && watches(bucket) {
             return Err(GroupModFailed::WATCH_UNSUPPORTED);
         }
+        // A loop of one group; longer ones are found below, once the targets are known to exist.
         if bucket.watch_group == id || groups(bucket.actions.iter()).any(|target| target == id) {
             return Err(GroupModFailed::LOOP);
         }
@@ -203,6 +226,7 @@ fn check_group(
             return Err(GroupModFailed::BAD_WATCH);
         }
         for action in &bucket.actions {
+            // Only a packet-out may send to TABLE; its rule must not reach a group that it uses.
             if matches!(action, Action::Output(output) if output.port == PortNo::TABLE) {
                 return Err(BadAction::BAD_OUT_PORT);
             }
@@ -211,12 +235,14 @@ fn check_group(
         if bucket.actions.iter().any(|a| matches!(a, Action::Meter(_))) {
             return Err(BadAction::BAD_METER);
         }
+        // Nothing is known of the packets of a group, since entries of any match may use it.
         checker.actions(TableId(0), None, &bucket.actions)?;
     }
     let old = pipeline.groups.get(&id).map(Group::places);
     if old.is_none() && pipeline.groups.len() >= pipeline.config.max_groups as usize {
         return Err(GroupModFailed::OUT_OF_GROUPS);
     }
+    // A group that is replaced gives its own buckets back.
     let others = pipeline.n_buckets - old.unwrap_or(0);
     if others + places(buckets.iter()) > pipeline.config.max_buckets as usize {
         return Err(GroupModFailed::OUT_OF_BUCKETS);
@@ -234,6 +260,9 @@ fn has_experimenters(group_mod: &GroupMod) -> bool {
 impl<E: FrameEngine> Pipeline<E> {
     /// Returns true if a chain of group actions or watched groups leads from these buckets to the
     /// group `goal`.
+    ///
+    /// Only a group that exists can be reached: others refer to existing groups alone. The list of
+    /// open groups is on the heap and not on the stack, since chains may be long.
     fn reaches(&self, buckets: &[Bucket], goal: GroupId) -> bool {
         if !self.groups.contains_key(&goal) {
             return false;
@@ -256,8 +285,17 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Adds a group, or replaces that with its number.
+    ///
+    /// Restores that each group that is forwarded to or watched lists its users, that `n_buckets`
+    /// and `field_uses` count the group's buckets, and that the liveness of the group and of those
+    /// that watch it is right.
+    ///
+    /// Spec: OpenFlow 1.3.5 section 6.5. The group's own counters and its age continue, and bucket
+    /// counters begin anew. Commands about single buckets are different: buckets that stay keep
+    /// their counters and slots.
     fn put_group(&mut self, now: Time, group_mod: &GroupMod) {
         let id = group_mod.group_id;
+        // The old buckets' references go first, so that what both have is not counted twice.
         let before = self.unlink_group(id);
         let buckets = &group_mod.buckets;
         let weights: Vec<u16> = buckets.iter().map(|bucket| bucket.weight).collect();
@@ -307,6 +345,7 @@ impl<E: FrameEngine> Pipeline<E> {
         }
         self.n_buckets += places(buckets.iter());
         self.field_uses.actions(actions_of(&group.plans), true);
+        // The last one is looked at first: the watchers' liveness depends on that of this group.
         let mut changed = group.watchers.clone();
         changed.push(id);
         self.groups.insert(id, group);
@@ -314,6 +353,9 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Notes that an entry with these instructions was added or removed.
+    ///
+    /// Called for each entry that is in a table, also for those that a bundle adds: super-frames
+    /// must fit what packets will see at the commit.
     pub(crate) fn refer(&mut self, instructions: &Instructions, refers: bool) {
         self.count_references(instructions, refers);
         self.field_uses.actions(instructions.actions(), refers);
@@ -324,6 +366,8 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Adds or removes an entry's references to its groups and meters.
+    ///
+    /// An entry counts once for each group and meter, however often it names it.
     pub(crate) fn count_references(&mut self, instructions: &Instructions, refers: bool) {
         // A group or meter that is being deleted is removed before the entries that use it.
         let groups: BTreeSet<GroupId> = groups(instructions.actions()).collect();
@@ -347,6 +391,9 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Removes a group and its references to others.
+    ///
+    /// Groups that refer to it keep its number, and entries keep their action. The caller puts the
+    /// group back, or makes sure that nothing refers to it any more.
     fn unlink_group(&mut self, id: GroupId) -> Option<GroupOf<E>> {
         let group = self.groups.remove(&id)?;
         self.n_buckets -= group.places();
@@ -366,6 +413,9 @@ impl<E: FrameEngine> Pipeline<E> {
 
     /// Determines anew which buckets of these groups are live, and then of the groups that watch
     /// them.
+    ///
+    /// This ends, because watching groups have no loops: [`check_group`] refuses them. A group with
+    /// unchanged liveness does not spread the change any further.
     pub(crate) fn refresh_groups(&mut self, mut open: Vec<GroupId>) {
         while let Some(id) = open.pop() {
             let Some(group) = self.groups.get(&id) else {
@@ -376,6 +426,7 @@ impl<E: FrameEngine> Pipeline<E> {
             let group = self.group(id);
             let before = group.is_live();
             if group.ty == GroupType::SELECT && group.live != live {
+                // Only a change moves slots, so that flows of live buckets stay where they are.
                 group.selector.follow(&live);
             }
             group.live = live;
@@ -386,6 +437,9 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Returns true if a bucket is live: it watches nothing, or what it watches is live.
+    ///
+    /// A bucket that watches a port and a group needs only one of them. Spec: OpenFlow 1.3.5
+    /// section 6.5.
     fn is_bucket_live(&self, bucket: &Bucket) -> bool {
         let port = self.ports.get(&bucket.watch_port);
         let group = self.groups.get(&bucket.watch_group);
@@ -395,6 +449,9 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Determines anew which groups are live, after a port was added, removed or changed.
+    ///
+    /// It visits each bucket of the switch, which is acceptable since ports change rarely. A bundle
+    /// sees by the number of changes that the groups which it has copied may be out of date.
     pub(crate) fn port_liveness_changed(&mut self, port: PortNo) {
         self.port_changes += 1;
         let mut watchers = Vec::new();

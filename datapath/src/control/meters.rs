@@ -35,6 +35,8 @@ impl<'a> MetersView<'a> {
     }
 
     /// Returns how many there are.
+    ///
+    /// Virtual meters are among them once they were added.
     pub fn count(&self) -> usize {
         self.meters.len()
     }
@@ -45,6 +47,9 @@ impl<'a> MetersView<'a> {
     }
 
     /// The statistics of the meters with these numbers.
+    ///
+    /// The counters have to be settled first. Durations are since the meter was added; a modify
+    /// does not begin them anew.
     pub fn stats(
         &self,
         now: Time,
@@ -71,6 +76,9 @@ impl<'a> MetersView<'a> {
     }
 
     /// The features of meters.
+    ///
+    /// In `band_types`, the bit of a band's type number is set. `max_color` is 0, as no band here
+    /// uses colours.
     pub fn features(&self) -> MeterFeatures {
         MeterFeatures {
             max_meter: self.config.max_meters,
@@ -85,6 +93,9 @@ impl<'a> MetersView<'a> {
 
 impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Executes a meter-mod, or changes nothing.
+    ///
+    /// A meter that is modified keeps its age, its entries and its input counters. Its bands begin
+    /// with counters at 0 and with full buckets.
     ///
     /// Errors: METER_MOD_FAILED with any code but UNKNOWN and BAD_BURST.
     pub fn meter_mod(&mut self, meter_mod: &MeterMod) -> Result<(), ErrorCode> {
@@ -112,6 +123,11 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     }
 
     /// Deletes a meter, or all ordinary ones, and the entries that use it.
+    ///
+    /// Spec: OpenFlow 1.3.5 section 6.6: a meter that does not exist is no error, and a virtual
+    /// meter can never be deleted.
+    ///
+    /// Errors: METER_MOD_FAILED/INVALID_METER for a virtual meter.
     fn delete_meters(&mut self, id: MeterId) -> Result<(), ErrorCode> {
         let gone = match id {
             MeterId::ALL => MeterId(0)..=MeterId::MAX,
@@ -119,6 +135,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             id => id..=id,
         };
         // The number of entries that use the meters; for all meters, a sum would take too long.
+        // An entry that is not removed yet drops its packets with NoMeter.
         let flows = if id == MeterId::ALL {
             self.changes.deleted.begin_meters(self.cx.pipeline);
             u32::MAX
@@ -139,6 +156,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
 }
 
 /// Errors: why a meter cannot be as requested.
+///
+/// Choice: two bands with one rate are refused, as the text does not say which of them applies.
 fn check_meter(
     pipeline: &Pipeline<impl FrameEngine>,
     meter_mod: &MeterMod,
@@ -149,6 +168,7 @@ fn check_meter(
     if (id == MeterId(0) || id > MeterId::MAX) && !VIRTUAL.contains(&id) {
         return Err(MeterModFailed::INVALID_METER);
     }
+    // Neither flag is no error: then the unit is kb/s, the default.
     let both = flags.has(MeterFlags::KBPS) && flags.has(MeterFlags::PKTPS);
     if both || flags.0 & !MeterFlags::ALL.0 != 0 {
         return Err(MeterModFailed::BAD_FLAGS);
@@ -166,6 +186,7 @@ fn check_meter(
             return Err(MeterModFailed::BAD_RATE);
         }
     }
+    // A modify needs no further place.
     let has_room = pipeline.meters.len() < pipeline.config.max_meters as usize;
     if has_room || pipeline.meters.contains_key(&id) {
         Ok(())

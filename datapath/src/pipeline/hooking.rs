@@ -1,4 +1,7 @@
 //! Calls hooks on a packet's path, and carries out what they ask for.
+//!
+//! Any hook may be called here while a packet is on its way, so what it asks for is collected first
+//! and carried out after it has returned: a hook never sees the pipeline in the middle of a change.
 
 use alloc::{format, vec::Vec};
 
@@ -19,6 +22,8 @@ use crate::{DropReason, HitEntry, Hook, HookContext, HookEffect, Sink, Step, Ver
 
 impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Calls a hook at one point, and carries out what it asks for.
+    ///
+    /// A pending output is done with a copy first, because the hook may change the packet.
     ///
     /// Errors: why the packet goes no further.
     pub(crate) fn call_hook(
@@ -45,6 +50,9 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
 
     /// Calls a hook at one point of the current table.
     ///
+    /// With `records`, the fields that the hook sets are noted, so that an engine can repeat the
+    /// call's effect without the call.
+    ///
     /// Errors: why the packet goes no further.
     pub fn call_point(
         &mut self,
@@ -61,6 +69,9 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
 
     /// Calls the hooks of the current table at one point, from number `first` on.
     ///
+    /// An engine that has called the first hooks itself continues with `first`. A hook that drops
+    /// the packet keeps the others from being called.
+    ///
     /// Errors: why the packet goes no further.
     #[inline(always)]
     pub fn call_hooks(
@@ -75,6 +86,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         self.call_each_hook(walk, point, first)
     }
 
+    /// As [`Self::call_hooks`], for a table that has hooks, or for a trace.
     #[inline(never)]
     fn call_each_hook(
         &mut self,
@@ -86,6 +98,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             self.sink.step(Step::Enter(walk.table));
         }
         let mut next = 0;
+        // A call may change the plan, so the list is read again for each.
         while let Some(&(hook, effect)) = self.hooks.at(walk.table, point).get(next) {
             next += 1;
             if hook < first {
@@ -94,6 +107,8 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             let before = S::TRACES.then(|| walk.packet.key().clone());
             note_segments(self, hook, effect);
             self.call_point(hook, walk, point, false)?;
+            // A trace names only the hooks that changed the key; the others would fill it with
+            // noise.
             if before.is_some_and(|key| !key.has_values_of(walk.packet.key())) {
                 let name = self.hooks.all[hook].name();
                 self.sink.step(Step::Hook(name, effect));
@@ -103,6 +118,11 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     }
 
     /// Calls the hooks that act on a miss.
+    ///
+    /// The first hook that takes the packet, or that wants it looked up again, decides; the hooks
+    /// after it are not called. The caller looks up again only once, so this cannot go on for ever.
+    ///
+    /// Errors: why the packet goes no further.
     pub fn on_miss(&mut self, walk: &mut Walk<'_, E>) -> Result<MissReply, DropReason> {
         let mut next = 0;
         while let Some(&(hook, effect)) = self.hooks.at_miss(walk.table).get(next) {
@@ -131,6 +151,11 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     }
 
     /// Calls the extension that an action or instruction belongs to.
+    ///
+    /// A value whose extension has no hook in this switch does nothing; its entry was admitted all
+    /// the same.
+    ///
+    /// Errors: why the packet goes no further.
     pub(crate) fn apply_extension(
         &mut self,
         walk: &mut Walk<'_, E>,
@@ -154,6 +179,11 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
 
     /// Calls hooks for a packet that is about to be sent out of a port; they may change how it
     /// waits.
+    ///
+    /// The packet has no action set any more. Hooks are asked once for each copy that leaves, after
+    /// the egress tables.
+    ///
+    /// Errors: why the packet goes no further.
     pub(crate) fn on_egress(
         &mut self,
         packet: &mut Packet,
@@ -204,6 +234,8 @@ impl HookQuery<'_> {
         let plan = cx.hooks.plan();
         let egress = &*cx.egress;
         let waits = |port, flow_id| egress.waits(port, flow_id);
+        // The context has no tables: a hook on a packet's path cannot change entries, only want
+        // some.
         let mut context = HookContext {
             now: cx.now,
             table: self.table,
@@ -222,6 +254,7 @@ impl HookQuery<'_> {
             outcome,
         };
         let verdict = point(&mut *cx.hooks.all[self.hook], &mut context);
+        // The plan may be another one after any call, because it depends on the hook's generation.
         let n_tables = cx.pipeline.tables.len();
         cx.hooks.refresh_after(self.hook, n_tables);
         (verdict, plan != cx.hooks.plan())
@@ -231,6 +264,10 @@ impl HookQuery<'_> {
 impl HookReply {
     /// Carries out what a hook asked for.
     ///
+    /// First come the actions, in the order in which they were asked for. A drop comes after them,
+    /// so that a hook can send a copy and drop the packet. The table to continue with is only
+    /// marked: the pipeline goes there when the current point is done.
+    ///
     /// Errors: why the packet goes no further.
     pub fn carry_out<S: Sink, E: EngineNotes>(
         &mut self,
@@ -239,6 +276,7 @@ impl HookReply {
     ) -> Result<HookCall, DropReason> {
         let hook = self.hook;
         let outcome = &mut self.outcome;
+        // Judged before the requests are taken out below.
         let only_sets = outcome.acts.is_empty()
             && outcome.goto.is_none()
             && outcome.qos.is_none()
@@ -256,12 +294,15 @@ impl HookReply {
             return Err(DropReason::Hook);
         }
         if let Some(table) = outcome.goto {
+            // As for goto-table, packets only go to later tables, so each walk ends.
             if table <= walk.table || !cx.pipeline.shape.joins(walk.table, table) {
                 return Err(DropReason::Hook);
             }
             walk.hook.goto = Some(table);
         }
         walk.output.sent |= outcome.taken;
+        // The hook has a copy of the action set, which is executed when it lets the packet
+        // continue.
         if outcome.held {
             walk.set.clear();
         }
@@ -272,6 +313,7 @@ impl HookReply {
         if let Some(port) = outcome.forward {
             cx.apply(walk, &Action::output(port))?;
         }
+        // A hook that got the packet for editing may have changed any field without telling.
         let before_edit = outcome.before_edit.as_deref();
         let edited = before_edit.is_some_and(|key| key != walk.packet.key());
         let changed = outcome.changed || edited;
@@ -279,6 +321,7 @@ impl HookReply {
             sets: core::mem::take(&mut outcome.sets),
             read: outcome.read,
             only_sets,
+            // A cached path repeats the fields that the hook set, and nothing else.
             uncacheable: changed || outcome.goto.is_some() || self.replanned,
             taken: outcome.taken,
         })
@@ -286,6 +329,8 @@ impl HookReply {
 }
 
 /// Carries out what a hook asked for. Returns true if that changed the key.
+///
+/// The reason is Work if hooks are nested too deeply or the frame has had all of its work.
 ///
 /// Errors: why the packet goes no further.
 fn do_all_for_hook<S: Sink, E: EngineNotes>(
@@ -331,6 +376,9 @@ fn do_for_hook<S: Sink, E: EngineNotes>(
 }
 
 /// Applies actions, and then the action set, to a copy of a packet.
+///
+/// The copy continues where the packet is, with the same limits: what it does in groups counts for
+/// the packet.
 fn apply_to_copy<S: Sink, E: EngineNotes>(
     cx: &mut Context<'_, S, E>,
     walk: &mut Walk<'_, E>,
@@ -358,6 +406,8 @@ fn apply_to_copy<S: Sink, E: EngineNotes>(
 }
 
 /// Applies actions to a packet that a hook emits.
+///
+/// It begins outside the tables, as that of a packet-out does, so an output to TABLE is allowed.
 fn emit<S: Sink, E: EngineNotes>(
     cx: &mut Context<'_, S, E>,
     mut packet: Packet,

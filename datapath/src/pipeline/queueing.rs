@@ -1,4 +1,8 @@
 //! Frames that leave by a port, at once or through its queues.
+//!
+//! A port without queues sends at once. With queues, each frame goes through the port's discipline,
+//! even if it leaves at once, so that its bytes are charged to its queue. The sender keeps
+//! `PortQueues::waiting_bytes` equal to the sum of all buffers that wait.
 
 use alloc::{collections::BTreeMap, string::ToString};
 
@@ -16,11 +20,17 @@ use crate::qos::QueueClass;
 use crate::{DropReason, EgressDrop, Microflow, Port, Sink, Step, Time};
 
 /// The most bytes of buffers that wait in all queues of a switch.
+///
+/// Buffers of the pool are counted and not frames, because a short frame occupies a whole buffer.
 pub const MAX_WAITING_BYTES: usize = 32 << 20;
 /// The most frames that one port sends in a row, so that others get their turn.
+///
+/// What is still due makes the next wakeup come at once.
 const FRAMES_PER_RELEASE: usize = 64;
 
 /// All that frames need to leave by a port: the ports, their queues, and who learns of drops.
+///
+/// It has neither tables nor the engine: a frame that is here can only leave, wait or be dropped.
 pub(crate) struct PortSender<'a, S: Sink> {
     now: Time,
     sink: &'a mut S,
@@ -47,6 +57,8 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
 
 impl<S: Sink> PortSender<'_, S> {
     /// Sends a packet out of a port that forwards, in segments if the port or its queue wants them.
+    ///
+    /// The caller has checked that the port exists and is not blocked.
     #[inline(always)]
     pub(crate) fn send(
         &mut self,
@@ -55,6 +67,7 @@ impl<S: Sink> PortSender<'_, S> {
         capabilities: OffloadCapabilities,
         class: &QueueClass,
     ) {
+        // Some ports cut super-frames only below a limited number of VLAN tags.
         let tags = packet.tags_before_ip();
         let whole = self.queues.takes_whole(number, class.queue, &packet.frame);
         if whole && capabilities.take(&packet.frame.offload, tags) {
@@ -73,10 +86,12 @@ impl<S: Sink> PortSender<'_, S> {
         capabilities: OffloadCapabilities,
         class: &QueueClass,
     ) {
+        // The usual case: one packet, of which only the checksum is missing.
         if frame.offload.gso.is_none() && frame.offload.fragment_bytes == 0 {
             offload::finish_checksum(&mut frame);
             return self.enqueue_or_transmit(frame, number, class);
         }
+        // A port with checksum offload gets the segments with their checksums still open.
         let each = |mut part: Frame| {
             if !capabilities.checksum {
                 offload::finish_checksum(&mut part);
@@ -102,11 +117,15 @@ impl<S: Sink> PortSender<'_, S> {
         }
     }
 
+    /// Adds a frame to a queue of its port and sends what is due there, which may be this very
+    /// frame.
     #[inline(never)]
     fn enqueue(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {
         let Some(egress) = self.queues.ports.get_mut(&number) else {
             return self.transmit(frame, number, class.queue);
         };
+        // A trace asks for the standing before anything changes, as the live packet would have met
+        // it.
         if S::TRACES {
             let queue = egress.resolve(class.queue);
             self.sink.step(Step::Queue(number, queue));
@@ -119,11 +138,14 @@ impl<S: Sink> PortSender<'_, S> {
                 }
             }
         }
+        // A dry run must not put a frame among live ones; it is shown as if it left at once.
         if S::DRY {
             return self.transmit(frame, number, class.queue);
         }
         let bytes = frame.buffer_bytes();
         let on_wire = offload::wire_count(&frame);
+        // The discipline decides what a frame without room means, since it counts the drop at its
+        // queue.
         let room = self.queues.waiting_bytes + bytes <= MAX_WAITING_BYTES;
         match egress.enqueue(self.now, class, frame, room) {
             Ok(()) => {
@@ -160,6 +182,9 @@ impl<S: Sink> PortSender<'_, S> {
     }
 
     /// Queues a frame again that waited at a port under another discipline.
+    ///
+    /// Its buffer is already counted in `waiting_bytes`, and it had room before; so only the new
+    /// queue's own limits can refuse it.
     pub(crate) fn enqueue_again(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {
         let Some(egress) = self.queues.ports.get_mut(&number) else {
             return self.drop_queued(number, class, &frame, DropReason::QueueGone);
@@ -174,6 +199,9 @@ impl<S: Sink> PortSender<'_, S> {
 
     /// Sends the frames that are due at a port, as far as the port accepts them; drops all of them
     /// if the port is down.
+    ///
+    /// A port that is down loses its frames, because they would be old when it comes up again. A
+    /// full port keeps them: it calls when it has room, and until then its egress has no timer.
     pub(crate) fn release(&mut self, number: PortNo) {
         let block = self.ports.get(&number).map(Port::egress_block);
         if let Some(reason) = block.unwrap_or(Some(DropReason::NoSuchPort)) {
@@ -183,6 +211,7 @@ impl<S: Sink> PortSender<'_, S> {
             let Some(egress) = self.queues.ports.get_mut(&number) else {
                 return;
             };
+            // Asked before the dequeue, since a frame cannot be put back at the front of its queue.
             egress.blocked = !self.sink.has_room(number);
             if egress.blocked {
                 return;
@@ -205,6 +234,9 @@ impl<S: Sink> PortSender<'_, S> {
     }
 
     /// Sends all frames that wait at a port, whatever its rates.
+    ///
+    /// Called when another process takes over the port: it is better to send too fast for a moment
+    /// than to lose the frames.
     pub(crate) fn send_waiting(&mut self, number: PortNo) {
         let egress = self.queues.ports.get_mut(&number);
         let frames = egress.map(Egress::take_frames);
@@ -217,6 +249,7 @@ impl<S: Sink> PortSender<'_, S> {
     /// Sends what is due of every port.
     pub(crate) fn release_due(&mut self) {
         let mut next = PortNo(0);
+        // A release needs all of `self`, so no iterator over the ports can stay open.
         while let Some((&number, egress)) = self.queues.ports.range(next..).next() {
             next = PortNo(number.0 + 1);
             if egress.next_wakeup().is_some_and(|at| at <= self.now) {
@@ -225,6 +258,7 @@ impl<S: Sink> PortSender<'_, S> {
         }
     }
 
+    /// Drops a frame that has left its queue without being sent. Restores `waiting_bytes`.
     pub(crate) fn drop_queued(
         &mut self,
         number: PortNo,
@@ -267,6 +301,7 @@ impl<S: Sink> PortSender<'_, S> {
             };
             let mut hooks = self.hooks.all.iter_mut();
             if let Some(hook) = hooks.find(|hook| hook.name() == owner.extension) {
+                // Only the extension that wrote the record can read the owner's number.
                 hook.on_egress_drop(&report);
             }
         }
