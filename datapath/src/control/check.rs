@@ -1,4 +1,8 @@
 //! Checks of flow entries and packet-outs before anything is changed.
+//!
+//! What a table's features allow is checked in `tables/admission.rs`; here are the facts that hold
+//! for every table. The text asks for these checks, so that an action which cannot work is an error
+//! when it is sent, and not a loss of packets later: OpenFlow 1.3.5 sections 5.12, 6.4 and 7.2.5.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -15,13 +19,18 @@ use crate::pipeline::context::Pipeline;
 #[cfg(feature = "spare")]
 use crate::tables::spare_rows;
 
-/// The Ethernet types that push and pop actions accept.
+/// The Ethernet types that push actions accept. A push with another one would make a header that no
+/// parser recognises, and is refused with BAD_ACTION/BAD_ARGUMENT. Spec: OpenFlow 1.3.5 section
+/// 5.12.
 const VLAN_TYPES: &[u16] = &[0x8100, 0x88a8];
 const MPLS_TYPES: &[u16] = &[0x8847, 0x8848];
 const PBB_TYPES: &[u16] = &[0x88e7];
 
 /// The facts that are known of packets that reach an action: the entry's match, updated by the
 /// preceding actions.
+///
+/// It is `None` if nothing is known: then any field may be there, and no action is refused. The
+/// match is copied only when an action changes what is known.
 #[derive(Clone)]
 struct KnownFields<'a>(Option<Cow<'a, Match>>);
 
@@ -39,6 +48,7 @@ fn sound(first: &[FieldMatch], others: &[FieldMatch]) -> Match {
 }
 
 impl KnownFields<'_> {
+    /// Notes that a field has this value from here on.
     fn set(&mut self, field: &'static Field, value: u128) {
         let Some(known) = &mut self.0 else { return };
         let others = known
@@ -77,7 +87,10 @@ impl KnownFields<'_> {
         }
     }
 
+    /// Returns true if nothing says that the packets have a field: its prerequisite is not met by
+    /// what is known of them.
     fn lacks(&self, field: &Field, catalogue: &Catalogue) -> bool {
+        // A mapping may have given the field another prerequisite than the one it was decoded with.
         let row = catalogue.by_id(field.id.into());
         let known = self.0.as_ref();
         known.is_some_and(|known| !known.meets_need(row))
@@ -109,12 +122,16 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
     ) -> Result<(), ErrorCode> {
         for instruction in instructions.list() {
             match instruction {
+                // Virtual meters are above MAX: no entry can send packets to them.
                 Instruction::Meter(id) if *id == MeterId(0) || *id > MeterId::MAX => {
                     return Err(MeterModFailed::INVALID_METER);
                 }
                 Instruction::Meter(id) if !self.pipeline.meters.contains_key(id) => {
                     return Err(MeterModFailed::UNKNOWN_METER);
                 }
+                // Each list begins with what the match says: what apply-actions change is not known
+                // of the packets for which the action set runs, so a set-field there is judged by
+                // the match alone.
                 Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
                     self.list(
                         table,
@@ -153,6 +170,7 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
         )
     }
 
+    /// Checks actions in their order, since each may change what is known for the next.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "an action may stand in every entry unless it has an arm"
@@ -168,6 +186,7 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
         for action in actions {
             match action {
                 Action::Output(output) => check_output(output.port, packet_out)?,
+                // In a bundle, these are the groups as its earlier messages have made them.
                 Action::Group(id) if self.pipeline.groups.contains_key(id) => {}
                 Action::Group(_) => return Err(BadAction::BAD_OUT_GROUP),
                 Action::SetQueue(QueueId::ALL) => return Err(BadAction::BAD_QUEUE),
@@ -177,6 +196,8 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
                     if known.lacks(set.0.field, catalogue) {
                         return Err(BadAction::MATCH_INCONSISTENT);
                     }
+                    // A set-field of some bits leaves the others as they were, so the value is not
+                    // known.
                     if set.0.is_exact() {
                         known.set(set.0.field, set.0.number());
                     } else {
@@ -195,6 +216,7 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
                     if known.lacks(copy.src, catalogue) || known.lacks(copy.dst, catalogue) {
                         return Err(BadAction::MATCH_INCONSISTENT);
                     }
+                    // The value comes from the packet.
                     known.forget(copy.dst);
                 }
                 Action::PushVlan(ty) => {
@@ -212,14 +234,18 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
                     known.check_push()?;
                     known.set(ETH_TYPE, ty.0.into());
                 }
+                // The controller says which type follows, as the label does not.
                 Action::PopMpls(ty) => known.set(ETH_TYPE, ty.0.into()),
                 Action::Experimenter(_) if action.is_tag_vlan() => {
                     known.check_push()?;
                     known.set(VLAN_VID, VID_PRESENT.into());
                 }
+                // Any frame may be in the tunnel, so nothing is known of its headers.
                 Action::PopPbb => known = KnownFields(None),
                 Action::Experimenter(value) => {
                     self.hooks.check(value, table)?;
+                    // Nested actions may be executed or not, so they do not change what is known
+                    // after them.
                     self.list(table, known.clone(), false, value.actions())?;
                 }
                 // Any other action is valid in every entry, so a new one needs no arm here.
@@ -230,6 +256,8 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
     }
 }
 
+/// Errors: BAD_ACTION/BAD_OUT_PORT. Choice: a port that does not exist now is accepted, because it
+/// may be added later; ANY and numbers that are reserved without a meaning are not.
 fn check_output(port: PortNo, packet_out: bool) -> Result<(), ErrorCode> {
     let ok = match port {
         PortNo::TABLE => packet_out,

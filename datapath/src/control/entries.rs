@@ -1,4 +1,9 @@
 //! Adding, changing and removing one entry, and notifying what depends on it.
+//!
+//! The methods of `Pipeline` below keep what depends on the entries of a table in step: the shared
+//! instructions and masks, the references to groups and meters, the fields in use, the deadlines
+//! and triggers, and how many entries count towards the limit. They do not know the engine and the
+//! flow monitors, so only the editor and the bundle call them.
 
 use alloc::boxed::Box;
 
@@ -48,6 +53,8 @@ impl<E: FrameEngine> EntryEditor<'_, E> {
             EntryEdit::Add(mut entry, sent, old) => {
                 let mut replaced = None;
                 if let Some((old, keeps_counts)) = old {
+                    // The engine settles what it has counted for the old entry while that is still
+                    // there.
                     E::entry_gone(engine, &mut pipeline.tables, table, old);
                     replaced = pipeline.take_entry(table, old);
                     if let Some(before) = replaced.as_ref().filter(|_| keeps_counts) {
@@ -55,6 +62,8 @@ impl<E: FrameEngine> EntryEditor<'_, E> {
                         entry.bytes = before.bytes;
                     }
                 }
+                // The old entry has gone before, because no two entries of a view have the same
+                // match and priority. So the new one may get its slot, but never its key.
                 let key = pipeline.insert_entry(table, entry, sent);
                 let catalogue = &pipeline.catalogue;
                 E::entry_added(engine, catalogue, &mut pipeline.tables, table, key);
@@ -74,6 +83,8 @@ impl<E: FrameEngine> EntryEditor<'_, E> {
             }
             EntryEdit::Remove(key, reason) => {
                 E::entry_gone(engine, &mut pipeline.tables, table, key);
+                // Only a flow monitor needs a copy of the entry and its match, so without one none
+                // is made.
                 if news.is_followed() {
                     return self.take_followed(table, key, reason);
                 }
@@ -91,11 +102,15 @@ impl<E: FrameEngine> EntryEditor<'_, E> {
     }
 
     /// Notifies the engine that an entry is about to be removed or changed.
+    ///
+    /// A bundle calls this at its end, since it changes entries without [`Self::edit`].
     pub(crate) fn goes(&mut self, table: TableId, key: EntryKey) {
         E::entry_gone(self.engine, &mut self.pipeline.tables, table, key);
     }
 
     /// Removes an entry, and records it for flow monitors.
+    ///
+    /// The match is taken first, because the table forgets how it was sent when the entry goes.
     fn take_followed(
         &mut self,
         table: TableId,
@@ -122,19 +137,24 @@ impl<E: FrameEngine> EntryEditor<'_, E> {
 }
 
 impl<E: FrameEngine> Pipeline<E> {
+    /// Adds an entry to its table, and all that depends on it. The caller has checked the limits,
+    /// and has shared the entry's instructions.
     pub(super) fn insert_entry(
         &mut self,
         number: TableId,
         entry: Entry,
         sent: Option<&Sent>,
     ) -> EntryKey {
+        // A new entry has taken the number already; the next one gets another.
         self.next_serial += 1;
         self.refer(&entry.instructions, true);
         let table = &mut self.tables[usize::from(number.0)];
+        // Counted before the insertion: whether the mask is new is known only now.
         self.entry_places += table.places(&entry.rule, sent.is_some());
         let created = entry.created;
         let key = table.insert(entry, sent);
         let rule = &table.entries[key.slot].rule;
+        // The fields of a mask are counted once for each table, not for each entry.
         if table.masks.users(rule) == 1 {
             self.field_uses.mask_of(rule, &self.catalogue, true);
         }
@@ -144,6 +164,9 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Replaces the instructions of an entry. Returns the old ones.
+    ///
+    /// Its counters begin anew if `reset`; its age and its timeouts continue. Spec: OpenFlow 1.3.5
+    /// section 6.4, MODIFY.
     pub(super) fn instruct_entry(
         &mut self,
         now: Time,
@@ -152,6 +175,7 @@ impl<E: FrameEngine> Pipeline<E> {
         instructions: &Instructions,
         reset: bool,
     ) -> Option<Instructions> {
+        // Shared before the old ones are released: equal ones are not freed and made again.
         let shared = self.instructions.share(instructions);
         let table = &mut self.tables[usize::from(number.0)];
         let before = table.set_instructions(key, shared)?;
@@ -168,13 +192,18 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Removes an entry from its table, together with its deadline.
+    ///
+    /// The key of an entry that is not there is no error, since another one may have taken its
+    /// slot.
     pub(super) fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
         let table_of = &mut self.tables[usize::from(table.0)];
         let sent = table_of.sent.contains_key(&key.slot);
         table_of.get(key)?;
+        // Lists of deadlines name slots, so they must not name one that another entry may get.
         self.set_trigger_due(table, key.slot, Time::NEVER);
         let table_of = &mut self.tables[usize::from(table.0)];
         let entry = table_of.remove(key)?;
+        // After the removal, so that it is the same number as before the insertion.
         self.entry_places -= table_of.places(&entry.rule, sent);
         self.instructions.release(&entry.instructions);
         self.refer(&entry.instructions, false);
@@ -184,6 +213,7 @@ impl<E: FrameEngine> Pipeline<E> {
         if entry.due != Time::NEVER {
             self.deadlines.remove(&(entry.due, table, key.slot));
         }
+        // Compaction is done by later ticks: a removal must not take long.
         if self.tables[usize::from(table.0)].entries.is_sparse() {
             self.sparse_tables.insert(table);
         }
@@ -191,12 +221,15 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Moves an entry into the first free slot, and copies the memory that it does not share.
+    ///
+    /// The entry gets no new number, so its key changes only in the slot.
     fn move_entry(&mut self, table: TableId, key: EntryKey) -> Option<EntryKey> {
         let sent = self.tables[usize::from(table.0)]
             .sent
             .get(&key.slot)
             .cloned();
         self.set_trigger_due(table, key.slot, Time::NEVER);
+        // The watch moves as it is: a new one would not know which threshold was reached first.
         let watch = self.tables[usize::from(table.0)].triggers.end(key.slot);
         let mut entry = self.take_entry(table, key)?;
         entry.rule = entry.rule.unshared();
@@ -212,6 +245,9 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Replaces an entry's deadline by its next one, if there is one.
+    ///
+    /// Restores that `due` of the entry is its place in the list of deadlines, or NEVER. Packets do
+    /// not move deadlines: when an old one comes, the entry gets its next one here.
     pub(crate) fn set_deadline(&mut self, table: TableId, key: EntryKey) {
         let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
             return;

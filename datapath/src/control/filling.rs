@@ -21,6 +21,9 @@ use crate::tables::eviction::Victim;
 use crate::tables::vacancy::vacancy;
 
 /// The criteria by which a table may choose an entry to evict.
+///
+/// OTHER is not among them, as the switch has no criterion of its own. Spec: OpenFlow 1.4.1 section
+/// 7.3.4.1.
 const EVICTION_FLAGS: [EvictionFlags; 3] = [
     EvictionFlags::IMPORTANCE,
     EvictionFlags::LIFETIME,
@@ -31,6 +34,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Configures eviction and vacancy events of a table, or of all; a property that is left out
     /// stays unchanged. [`Self::work`] puts the entries in the order of eviction.
     ///
+    /// The caller has checked that the table exists.
+    ///
     /// Errors: BAD_PROPERTY/BAD_VALUE.
     pub fn configure_filling(&mut self, table_mod: &TableMod) -> Result<(), ErrorCode> {
         check_properties(table_mod)?;
@@ -38,11 +43,13 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         let mut numbers = Vec::new();
         for head in self.cx.pipeline.shape.heads() {
             if [TableId::ALL, head.table_id].contains(&table_mod.table_id) {
+                // Collected first, because configuring a table needs the pipeline.
                 numbers.push(head.table_id);
             }
         }
         for number in numbers {
             configure_vacancy(self.cx.pipeline, number, config, table_mod.vacancy);
+            // An order by other criteria is another order, so each entry gets its place anew.
             if configure_eviction(self.cx.pipeline, number, config, table_mod.eviction) {
                 let rank = BulkChange::new(number, |_| true, EntryChange::Rank);
                 self.changes.bulk.push_back(rank);
@@ -54,8 +61,12 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Evicts an entry of a full table for a new one. Returns false if it has to be called again in
     /// a later slice.
     ///
+    /// FLOW_REMOVED has the reason EVICTION. In a bundle, the entry is only marked and goes at the
+    /// commit.
+    ///
     /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
     pub(crate) fn evict(&mut self, number: TableId, importance: u16) -> Result<bool, ErrorCode> {
+        // The order is by expiry, which depends on the last packet of each entry.
         self.editor().settle();
         let table = &mut self.cx.pipeline.tables[usize::from(number.0)];
         match table.eviction.victim(&table.entries, importance) {
@@ -81,6 +92,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     }
 
     /// The next vacancy event, which is returned once. There is none while a bundle is in progress.
+    ///
+    /// While a bundle is in progress, the entries that it adds or removes may still be undone.
     pub fn next_table_status(&mut self) -> Option<TableStatus> {
         if self.changes.have_bundle() {
             return None;
@@ -105,6 +118,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     }
 }
 
+/// Sets thresholds that are given, and turns events on or off. Repeating a request without
+/// thresholds changes nothing, so an event is not sent twice.
 fn configure_vacancy(
     pipeline: &mut Pipeline<impl FrameEngine>,
     number: TableId,
@@ -163,6 +178,8 @@ fn table_desc(pipeline: &Pipeline<impl FrameEngine>, head: &TableFeatureSet) -> 
 }
 
 /// Returns how much of a table is free, in whole per cent.
+///
+/// While a bundle is in progress, this is about the entries before it.
 fn vacancy_of(pipeline: &Pipeline<impl FrameEngine>, number: TableId) -> u8 {
     let used = pipeline.tables[usize::from(number.0)].len_read();
     vacancy(used, pipeline.shape.max_entries(number))

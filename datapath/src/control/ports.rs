@@ -1,4 +1,8 @@
 //! Adding, changing and removing ports.
+//!
+//! A port is described by three sources: the interface says state and speed, a controller sets the
+//! configuration, and an extension may say what the interface does not. `Port` keeps them apart, so
+//! that news of one never overwrites what another has said.
 
 use alloc::vec::Vec;
 
@@ -27,6 +31,9 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
     /// difference.
     ///
     /// The configuration that controllers set stays unchanged.
+    ///
+    /// Frames that wait in the port's queues stay, also if the link went down: they are dropped
+    /// when they are due, with the reason that then holds.
     pub fn changed(&mut self, desc: PortDesc, capabilities: OffloadCapabilities) {
         let number = desc.port_no;
         let before = self
@@ -35,6 +42,7 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
             .ports
             .get(&number)
             .map(|port| port.desc.clone());
+        // A port that comes back is a new port: its counters and its age begin anew.
         let fresh = Port {
             desc: desc.clone(),
             capabilities,
@@ -45,6 +53,7 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
             properties: PortProperties::default(),
         };
         let port = self.cx.pipeline.ports.entry(number).or_insert(fresh);
+        // The interface does not know what controllers have configured.
         let config = port.desc.config;
         port.interface_state = desc.state;
         port.desc = PortDesc { config, ..desc };
@@ -53,6 +62,7 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
         port.stats.port_no = number;
         port.apply_properties();
         let after = port.desc.clone();
+        // Shares and guaranteed rates of queues are parts of the port's rate.
         if let Some(egress) = self.cx.egress.ports.get_mut(&number) {
             egress.discipline.set_rate(self.cx.now, after.curr_speed);
         }
@@ -60,8 +70,12 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
     }
 
     /// Removes a port and forgets what NORMAL learned there.
+    ///
+    /// Its queues stay, for when it comes back under the same number.
     pub fn removed(&mut self, number: PortNo) {
         if let Some(port) = self.cx.pipeline.ports.remove(&number) {
+            // The port has gone from the pipeline before its frames are dropped, so they are
+            // counted as drops of the switch and not of a port.
             self.cx.pipeline.bridge.forget(number);
             self.cx
                 .sender()
@@ -84,10 +98,12 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
         };
         let before = port.desc.config;
         port.desc.config = PortConfig(before.0 & !mask.0 | config.0 & mask.0);
+        // LIVE depends on PORT_DOWN, and the liveness of groups on LIVE.
         port.refresh_live();
         let desc = port.desc.clone();
         if before != desc.config {
             self.cx.pipeline.port_liveness_changed(number);
+            // The interface itself is set down or up, so that the other end sees it, too.
             if before.has(PortConfig::PORT_DOWN) != desc.config.has(PortConfig::PORT_DOWN) {
                 self.cx
                     .sink
@@ -109,6 +125,8 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
     }
 
     /// Sends what is due at a port that had no room and now accepts frames again.
+    ///
+    /// The sink said before that the port has none, and its egress has had no timer since then.
     pub fn has_room(&mut self, number: PortNo) {
         if self.cx.egress.ports.contains_key(&number) {
             self.cx.sender().release(number);
@@ -150,6 +168,9 @@ impl<S: Sink, E: FrameEngine> HookCalls<'_, S, E> {
     }
 
     /// Informs controllers and hooks if a port's description is new, or another than before.
+    ///
+    /// A port that looks the same to controllers may still have become another for groups, so
+    /// liveness is determined in each case.
     fn described(&mut self, before: Option<PortDesc>, after: &PortDesc) {
         let number = after.port_no;
         self.cx.pipeline.port_liveness_changed(number);

@@ -1,4 +1,8 @@
 //! Creating, changing and deleting the queues of ports.
+//!
+//! OpenFlow can read queues and not make them, so these calls come from the administrator and from
+//! the messages of `agent/src/queues.rs`. Their errors are OpenFlow's, with a sentence for the
+//! administrator.
 
 use alloc::{collections::BTreeMap, collections::btree_map::Entry, vec::Vec};
 
@@ -13,6 +17,8 @@ use crate::pipeline::context::{Pipeline, PortQueues};
 use crate::{DropReason, Port, Sink, Time};
 
 /// The most queues of one port, including the default queue.
+///
+/// A discipline may look at each queue of a port for each frame, so they are few.
 pub const MAX_QUEUES_PER_PORT: usize = 32;
 /// The most queues of a switch: so many fit into one QUEUE_GET_CONFIG_REPLY.
 pub const MAX_QUEUES: usize = 512;
@@ -45,6 +51,9 @@ impl PortQueues {
     /// Creates a queue, or changes one, which keeps its counters and frames. With its first queue a
     /// port also gets the default queue.
     ///
+    /// The egress of a port is made with its first queue, and from then on its frames go through
+    /// the discipline.
+    ///
     /// Errors: [`QueueError`], and nothing is changed.
     pub(crate) fn modify(
         &mut self,
@@ -59,6 +68,8 @@ impl PortQueues {
             Entry::Occupied(port) => port.into_mut().modify(now, id, spec).map_err(forbidden),
             Entry::Vacant(port) => {
                 let row = pipeline.config.discipline(number);
+                // Put into the map only when the discipline has accepted the queue: an error must
+                // leave the port without queues.
                 let mut egress = Egress::new(row, now, number, port_kbps);
                 egress.modify(now, id, spec).map_err(forbidden)?;
                 port.insert(egress);
@@ -71,6 +82,8 @@ impl PortQueues {
 impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
     /// Gives each port the discipline that is now configured. Queues that the discipline supports
     /// stay, with new counters; the frames of other queues move to the default queue.
+    ///
+    /// Frames keep their order within a queue, and the memory that they occupy stays counted.
     pub(crate) fn change_disciplines(&mut self) {
         let context = &mut self.cx;
         let now = context.now;
@@ -87,6 +100,8 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
                 .ports
                 .get_mut(&number)
                 .expect("its number was listed just now");
+            // A discipline with the same name is the same: its queues keep their counters and
+            // clocks.
             if old.row.name == row.name {
                 continue;
             }
@@ -110,6 +125,8 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
     /// Gives a port the discipline of this name, now or when it gets queues later. Its queues stay,
     /// with new counters, and its waiting frames are kept.
     ///
+    /// A configuration that is loaded later decides again.
+    ///
     /// Errors: there is no such port or discipline, or it cannot have one of the port's queues; and
     /// nothing is changed.
     pub fn set_discipline(&mut self, number: PortNo, name: &str) -> Result<(), QueueError> {
@@ -123,6 +140,8 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
             .ports
             .get(&number)
             .map_or(&[][..], Egress::queues);
+        // All queues are checked before the change, so [`Self::change_disciplines`] loses none of
+        // them.
         for queue in queues {
             fresh.check(queue.id, &queue.spec).map_err(forbidden)?;
         }
@@ -139,6 +158,7 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
             return Err(NO_PORT);
         }
         let egress = self.cx.egress.ports.get_mut(&number).ok_or(NO_QUEUE)?;
+        // Frames without a queue of their own need it.
         if id == DEFAULT_QUEUE && egress.queues().len() > 1 {
             return Err(DEFAULT_STAYS);
         }
@@ -149,9 +169,11 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
                 .sender()
                 .drop_queued(number, &class, &frame, DropReason::QueueGone);
         }
+        // A port whose only queue is an unconfigured default one needs no queues.
         let egress = context.egress.ports.get(&number);
         if egress.is_some_and(|egress| egress.queues().is_empty() || egress.is_plain()) {
             let rest = context.egress.ports.remove(&number);
+            // What waited there leaves at once, before frames that come after it.
             for (_, frame) in rest.into_iter().flat_map(|mut egress| egress.take_frames()) {
                 context.egress.waiting_bytes -= frame.buffer_bytes();
                 context.sender().transmit(frame, number, DEFAULT_QUEUE);
@@ -162,6 +184,9 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
 }
 
 /// Checks whether a port can have this queue. Returns the port's rate in kb/s.
+///
+/// Rates are compared in kb/s, to which shares are rounded up, so the sum may exceed the port's
+/// rate slightly and is then refused.
 fn check_queue(
     queues: &PortQueues,
     ports: &BTreeMap<PortNo, Port>,
@@ -176,6 +201,7 @@ fn check_queue(
     }
     let guaranteed = spec.min.is_some_and(|rate| rate != Rate::PerMille(0));
     let share = matches!(spec.max, Some(Rate::PerMille(_)));
+    // A guaranteed share of 0 is no guarantee, so it needs no rate.
     if port_kbps == 0 && (guaranteed || share) {
         return Err(NO_RATE);
     }

@@ -1,4 +1,8 @@
 //! Reconfiguration of a running datapath, which keeps its entries, groups, meters and ports.
+//!
+//! The new configuration comes as another datapath that was made with it. All entries are checked
+//! against that one's pipeline before the running one is touched, so a configuration is taken over
+//! whole or refused.
 
 use bofuss_oflib::error::FlowModFailed;
 use bofuss_oflib::message::FlowMod;
@@ -23,6 +27,7 @@ pub(crate) fn check<E: FrameEngine>(
     own: &Pipeline<E>,
     other: &mut Pipeline<E>,
 ) -> Result<(), Obstacle> {
+    // What entries and lists count as does not depend on the configuration, only their limit does.
     if own.entry_places + own.instructions.places > other.config.max_total_entries as usize {
         return Err((TableId::ALL, FlowModFailed::TABLE_FULL));
     }
@@ -30,6 +35,8 @@ pub(crate) fn check<E: FrameEngine>(
         return Ok(());
     }
     let shape = &mut other.shape;
+    // A controller may have made tables egress tables, which the new configuration does not say;
+    // the entries have to fit into these stages.
     let first_egress = own.shape.first_egress;
     let first_egress = first_egress.filter(|first| shape.has_table(*first));
     shape.first_egress = shape.first_egress.or(first_egress);
@@ -37,6 +44,9 @@ pub(crate) fn check<E: FrameEngine>(
 }
 
 /// Errors: a table with an entry that a pipeline of this shape does not accept.
+///
+/// Each entry is checked as if a controller added it now. That takes long for full tables, which a
+/// reconfiguration may, and it is left out if the limits are the same.
 fn check_entries(own: &Pipeline<impl FrameEngine>, shape: &PipelineShape) -> Result<(), Obstacle> {
     for (number, table) in (0..).map(TableId).zip(&own.tables) {
         if table.is_empty() {
@@ -63,12 +73,14 @@ fn check_entries(own: &Pipeline<impl FrameEngine>, shape: &PipelineShape) -> Res
 impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Takes over a configuration and its pipeline, as [`crate::Datapath::reconfigure`] says.
     pub(crate) fn reconfigure(&mut self, config: Config, shape: PipelineShape) {
+        // With the same limits, what controllers have requested within them stays.
         if !shape.has_same_limits(&self.cx.pipeline.shape) {
             self.cx.pipeline.shape = shape;
             self.forget_flows();
         }
         self.change_engine(config.engine);
         let pipeline = &mut *self.cx.pipeline;
+        // Hashes of existing tables depend on the secret, so the running one stays.
         let secret = pipeline.config.secret;
         let old_vlans = core::mem::take(&mut pipeline.config.port_vlans);
         pipeline.config = Config { secret, ..config };
@@ -76,6 +88,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         let new_vlans = &pipeline.config.port_vlans;
         for port in old_vlans.keys().chain(new_vlans.keys()) {
             if old_vlans.get(port) != new_vlans.get(port) {
+                // Stations were learned in VLANs that may not be the port's any more.
                 pipeline.bridge.forget_stations(*port);
             }
         }
@@ -88,6 +101,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             let seed = pipeline.config.seed;
             let selector = &mut group.selector;
             if (selector.algorithm, selector.seed) != (algorithm, seed) {
+                // Slots do not depend on the algorithm, so buckets keep their shares.
                 (selector.algorithm, selector.seed) = (algorithm, seed);
                 selector.state = seed;
             }

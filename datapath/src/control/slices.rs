@@ -1,4 +1,9 @@
 //! Changes in progress: begun, and continued in slices.
+//!
+//! Each slice is short, so that packets are handled in between: see the constants of
+//! `bulk_change.rs`. The agent calls [`Control::work`] until nothing is left. What is in progress
+//! is in `Changes`, in the order in which it is done: deleted groups and meters are freed first,
+//! then come changes of many entries, then the end of a bundle.
 
 use bofuss_oflib::ErrorCode;
 use bofuss_oflib::error::FlowModFailed;
@@ -14,6 +19,9 @@ use crate::{EntryKey, Sink};
 impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Does one slice of the change in progress. Returns `None` if more remains to be done.
     ///
+    /// `Some` means that the change is complete, also if there was none. An error comes before any
+    /// entry has changed: only an addition can fail, and it follows a search.
+    ///
     /// Errors: FLOW_MOD_FAILED with OVERLAP or TABLE_FULL, for the flow-mod that began it.
     pub fn work(&mut self) -> Option<Result<(), ErrorCode>> {
         if !self.changes.deleted.is_empty() {
@@ -23,6 +31,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         let Some(mut bulk) = self.changes.bulk.pop_front() else {
             return self.work_on_bundle().then_some(Ok(()));
         };
+        // The walk borrows the tables, so the entries of a slice are found before the first is
+        // changed.
         let (last, found) = bulk.slice(&self.cx.pipeline.tables);
         bulk.found |= !found.is_empty();
         for (table, key) in found {
@@ -54,6 +64,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
                 self.editor().edit(table, EntryEdit::Remove(key, *reason));
                 return Ok(());
             }
+            // The change selects the entries with which the new one would overlap.
             EntryChange::Add(_) => return Err(FlowModFailed::OVERLAP),
             EntryChange::Rank => {
                 let in_table = &mut self.cx.pipeline.tables[usize::from(table.0)];
@@ -66,6 +77,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
                 ..
             } => (instructions, *reset),
         };
+        // A prepared bundle makes a second entry with the other instructions, for the view after
+        // it.
         if let Some((bundle, mut editor)) = self.staging() {
             bundle.modify(&mut editor, table, key, instructions, reset);
         } else {
@@ -76,6 +89,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     }
 
     /// Ends a change; `Modify` and `Add` may now add an entry. Errors: FLOW_MOD_FAILED/TABLE_FULL.
+    ///
+    /// Only now is it known that nothing overlaps, or that nothing was there to be modified.
     pub(crate) fn end_change(&mut self, change: EntryChange, found: bool) -> Result<(), ErrorCode> {
         match change {
             EntryChange::Add(flow_mod) => self.add_entry(&flow_mod),
@@ -90,10 +105,13 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Begins a change, and completes it if one slice is enough. Otherwise
     /// nothing has changed when this returns, so that reads in progress may end first.
     ///
+    /// Most changes concern few entries, and are done when the call returns.
+    ///
     /// Errors: as for [`Self::work`].
     pub(crate) fn begin_bulk_change(&mut self, mut bulk: BulkChange) -> Result<(), ErrorCode> {
         let is_short = bulk.is_short(&self.cx.pipeline.tables);
         self.changes.bulk.push_back(bulk);
+        // Deleted groups are freed first: the change might concern entries that use them.
         if is_short && self.changes.deleted.is_empty() {
             self.work().unwrap_or(Ok(()))
         } else {
@@ -102,6 +120,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     }
 
     /// Does one slice of a bundle's end. Returns true if it is complete.
+    ///
+    /// Does nothing while the bundle is prepared: then its messages are the work.
     pub(crate) fn work_on_bundle(&mut self) -> bool {
         let Some(mut bundle) = self.changes.bundle.take_if(|bundle| bundle.has_work()) else {
             return true;

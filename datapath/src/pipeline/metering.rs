@@ -18,6 +18,10 @@ use crate::{DropReason, Sink, Step, Time};
 impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Sends a packet through a meter, which may remark it. A pending output is done first.
     ///
+    /// The pending output comes before the remark, so that a copy which was output earlier is not
+    /// remarked. An engine that records the path learns that the DSCP may differ from packet to
+    /// packet.
+    ///
     /// Errors: why it goes no further.
     pub(crate) fn apply_meter(
         &mut self,
@@ -34,11 +38,15 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
 
     /// Counts a frame in a meter. Returns by how many levels its drop precedence is raised.
     ///
+    /// A super-frame costs as much as its segments together, and one band judges all of them; where
+    /// that could matter, [`meters_whole`] has it cut before.
+    ///
     /// Errors: why the frame goes no further.
     pub fn meter(&mut self, id: MeterId, frame: &Frame) -> Result<Option<u8>, DropReason> {
         let meter = self.pipeline.meters.get_mut(&id);
         let meter = meter.ok_or(DropReason::NoMeter)?;
         let counts = offload::wire_count(frame);
+        // A dry run judges with a copy of the meter, so that it takes no tokens from packets.
         let band = if S::DRY {
             meter.apart().judge(self.now, counts)
         } else {
@@ -50,11 +58,15 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         match band.map(|band| band.kind) {
             Some(BandKind::Drop) => Err(DropReason::Meter),
             Some(BandKind::DscpRemark(levels)) => Ok(Some(levels)),
+            // No meter has an experimenter's band: meter-mods with one are refused.
             Some(BandKind::Experimenter(_)) | None => Ok(None),
         }
     }
 
     /// Cuts a super-frame and passes each segment to `go`. Errors: the frame cannot be cut.
+    ///
+    /// Each segment continues as a packet of its own to its end. The super-frame itself goes
+    /// nowhere any more, so its action set is emptied, and it counts as sent.
     pub(crate) fn by_segments(
         &mut self,
         walk: &mut Walk<'_, E>,
@@ -64,6 +76,8 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         let set = core::mem::take(&mut walk.set);
         let whole = offload::segment(&walk.packet.frame, |segment| {
             self.lane.work.count(&segment);
+            // Each segment has what is left of the packet's limits, because on the wire it is a
+            // packet.
             let mut part = Walk {
                 packet: &mut walk.packet.with_frame(segment),
                 set: set.clone(),
@@ -86,6 +100,9 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
 
 /// Returns true if a super-frame may pass meters whole: its segments together exceed no rate, and
 /// it meets no meter twice.
+///
+/// A meter that is met twice would have to cover both passages, which a single look at its tokens
+/// cannot tell. A meter that does not exist is no obstacle: its packets are dropped together.
 pub(crate) fn meters_whole(
     meters: &mut BTreeMap<MeterId, Meter>,
     now: Time,
@@ -105,6 +122,9 @@ pub(crate) fn meters_whole(
 }
 
 /// Raises the drop precedence of a packet of an assured forwarding class. Spec: RFC 2597.
+///
+/// Packets of other classes, and those without IP, pass unchanged. The ECN bits are no part of the
+/// field.
 pub(crate) fn remark(packet: &mut Packet, levels: u8) {
     let Some(dscp) = packet.key().get(IP_DSCP, &mut ()) else {
         return;
@@ -117,6 +137,9 @@ pub(crate) fn remark(packet: &mut Packet, levels: u8) {
 
 /// The DSCP with a raised drop precedence, as the value of a set-field; `None` if it does not
 /// change.
+///
+/// An assured forwarding DSCP is `cccdd0` in binary: a class from 1 to 4, and a drop precedence
+/// from 1 to 3, which ends at 3. The value is in the low six bits of its first byte.
 pub fn remarked(dscp: u128, levels: u8) -> Option<[u8; 16]> {
     let class = dscp >> 3;
     let precedence = dscp >> 1 & 3;

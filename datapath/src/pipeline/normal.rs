@@ -1,4 +1,7 @@
 //! NORMAL: forwarding like an ordinary learning switch.
+//!
+//! Which port of VLANs a frame may enter or leave is in `vlan.rs`, what was learned in `bridge.rs`;
+//! here is the order of decisions: may it enter, learn the source, find the destination, flood.
 
 use bofuss_oflib::field::{ETH_DST, ETH_SRC, VID_PRESENT, VLAN_PCP, VLAN_VID};
 use bofuss_oflib::message::port::PortConfig;
@@ -12,6 +15,9 @@ use crate::vlan::vid_of;
 use crate::{DropReason, Sink, Step};
 
 /// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded.
+///
+/// They are for protocols of one link, such as STP and LACP. Source: IEEE 802.1D-2004 section
+/// 7.12.6.
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
 impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
@@ -32,6 +38,8 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         if destination.0[..5] == LINK_LOCAL && destination.0[5] < 16 {
             return self.drop(DropReason::LinkLocal);
         }
+        // `tag` is where the station is learned; `vlan` is none if the switch has no VLANs of
+        // ports.
         let Some((tag, vlan)) = self.pipeline.config.vlan_at_ingress(ingress, vid) else {
             return self.drop(DropReason::Vlan);
         };
@@ -39,6 +47,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         let is_port = self.pipeline.ports.contains_key(&ingress);
         let fixed = &self.pipeline.config.static_addresses;
         if !source.is_multicast() && is_port && !fixed.contains_key(&(tag, source)) {
+            // What a trace would have learned is kept apart, and forgotten when it ends.
             if S::DRY {
                 self.pipeline.bridge.tried.push((tag, source))
             } else {
@@ -48,6 +57,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             }
         }
         let bridge = &self.pipeline.bridge;
+        // A group address is never learned, so it always floods.
         let known = if destination.is_multicast() {
             None
         } else {
@@ -64,6 +74,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         match known {
             Some(port) if port == ingress => self.drop(DropReason::OutputIsIngress),
             Some(port) => self.transmit_in_vlan(packet, port, vlan, class),
+            // Only ports have a limit of floods: a controller decides itself how much it sends.
             None if !is_port || self.pipeline.bridge.may_flood(self.now, ingress, S::DRY) => {
                 self.flood(packet, PortConfig::NO_FLOOD, vlan, class)
             }
@@ -72,6 +83,8 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     }
 
     /// Sends a packet out of one port, with the tag that its VLAN has there.
+    ///
+    /// Without VLANs of ports, the packet keeps its tag.
     pub(super) fn transmit_in_vlan(
         &mut self,
         packet: &mut Packet,
@@ -103,12 +116,14 @@ fn retag(packet: &mut Packet, vlan: u16, removes_tag: bool) -> Result<(), EditEr
     if vid & !VID_PRESENT == vlan {
         return Ok(());
     }
+    // A packet that has a tag keeps it, and gets the other number.
     packet.tag_vlan()?;
     let mut value = [0; 16];
     value[..2].copy_from_slice(&vid_of(vlan).to_be_bytes());
     packet.set_field(VLAN_VID, &value)
 }
 
+/// The value of a field; 0 if the packet does not have it.
 fn number(packet: &Packet, field: &Field) -> u128 {
     packet.key().get(field, &mut ()).unwrap_or(0)
 }

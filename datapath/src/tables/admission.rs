@@ -1,5 +1,9 @@
 //! Checks of flow-mods against the features of their table. Spec: OpenFlow 1.3.5 sections 6.4 and
 //! 7.3.5.5.
+//!
+//! These checks are about what a controller was told in the table features; facts that hold for all
+//! tables are checked in `control/check.rs`. A table that lists everything is *open*: most checks
+//! then end at once, so that a switch without a profile adds entries quickly.
 
 use bofuss_oflib::error::{BadAction, BadInstruction, BadMatch};
 use bofuss_oflib::field::{Field, METADATA, PACKET_TYPE, Style};
@@ -15,6 +19,8 @@ impl Abilities {
     /// Returns `None` if a property does not list a field; otherwise, true if it lists the field
     /// with a mask.
     fn field(&self, ty: u16, field: &Field) -> Option<bool> {
+        // An open table lists each field, with a mask if the field can have one; other masks are
+        // refused when a message is decoded.
         if self.open {
             return Some(true);
         }
@@ -29,6 +35,9 @@ impl Abilities {
 
     /// Errors: BAD_MATCH with BAD_FIELD, BAD_DL_ADDR_MASK, BAD_NW_ADDR_MASK, BAD_MASK, or BAD_VALUE
     /// for a packet type that is not the table's.
+    ///
+    /// A delete is checked as well, since a match that no entry can have is an error and not an
+    /// empty request.
     pub(crate) fn check_match(&self, fields: &Match) -> Result<(), ErrorCode> {
         for one in fields.fields() {
             match self.field(MATCH, one.field) {
@@ -40,6 +49,8 @@ impl Abilities {
             }
         }
         self.check_packet_type(fields.get(PACKET_TYPE))?;
+        // The bits of metadata that the table can match are a number of their own, besides the
+        // field's place in the list.
         match fields.get(METADATA) {
             Some(metadata) if metadata.mask_number() as u64 & !self.head.metadata_match != 0 => {
                 Err(BadMatch::BAD_MASK)
@@ -54,6 +65,8 @@ impl Abilities {
         if self.open && named.is_none() {
             return Ok(());
         }
+        // The type (0, 0) of namespace and number is Ethernet. Spec: OpenFlow 1.5.1 section
+        // 7.2.3.11.
         let ethernet = FieldMatch::exact(PACKET_TYPE, 0);
         let wanted = named.unwrap_or(&ethernet);
         let types = self.list(PACKET_TYPES);
@@ -65,6 +78,9 @@ impl Abilities {
 
     /// Returns true if `other` is only a prerequisite: a field of the match that the table lists,
     /// or a prerequisite of one, needs just these bits of it.
+    ///
+    /// So a table that lists only `tcp_dst` accepts `eth_type` and `ip_proto` beside it.
+    /// Prerequisites have no circles, so this ends.
     fn needs(&self, fields: &Match, other: &FieldMatch) -> bool {
         fields.fields().iter().any(|one| {
             one.field.need.is_some_and(|need| {
@@ -75,6 +91,9 @@ impl Abilities {
     }
 
     /// Errors: BAD_MATCH/BAD_WILDCARDS if a field is omitted that may not be.
+    ///
+    /// A field counts as omitted only if its prerequisites are met, because a match could not name
+    /// it otherwise. Not called for the table-miss entry, which omits all.
     pub(crate) fn check_omitted(&self, fields: &Match) -> Result<(), ErrorCode> {
         let PropertyList::Fields(list) = self.list(MATCH) else {
             return Ok(());
@@ -108,6 +127,7 @@ impl Abilities {
         } else {
             0
         };
+        // The property of the table-miss entry has the next number.
         if !self.has_type(INSTRUCTIONS + miss, instruction.number(), experimenter) {
             return Err(BadInstruction::UNSUP_INST);
         }
@@ -121,6 +141,7 @@ impl Abilities {
                 let properties = [APPLY_ACTIONS, APPLY_SETFIELD, APPLY_COPYFIELD];
                 self.check_actions(actions, properties.map(|ty| ty + miss))
             }
+            // A bit of the value that the table cannot write, and then a bit of the mask alone.
             Instruction::WriteMetadata { value, mask } if value & mask & !able != 0 => {
                 Err(BadInstruction::UNSUP_METADATA)
             }
@@ -143,6 +164,9 @@ impl Abilities {
     }
 
     /// Checks actions against the properties of their types, of fields to set and to copy to.
+    ///
+    /// A reply names an experimenter and none of its actions, so an action of a listed experimenter
+    /// is accepted here; its extension checks it further.
     fn check_actions(&self, actions: &[Action], properties: [u16; 3]) -> Result<(), ErrorCode> {
         let [types, set, copied] = properties;
         for action in actions {
@@ -159,6 +183,8 @@ impl Abilities {
                 return Err(BadAction::BAD_SET_TYPE);
             }
             if let Action::CopyField(copy) = action {
+                // Only fields that can be set are in the lists; a copy to any other is allowed in
+                // every table.
                 if copy.dst.settable && missing(copied, copy.dst) {
                     return Err(BadAction::BAD_SET_TYPE);
                 }

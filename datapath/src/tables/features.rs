@@ -22,6 +22,8 @@ use crate::Config;
 
 /// Property types. For each property of ordinary entries, that of the table-miss entry has the next
 /// number.
+///
+/// Spec: OpenFlow 1.3.5 section 7.3.5.5, OFPTFPT_*; later versions continue the numbers.
 pub(crate) const INSTRUCTIONS: u16 = 0;
 pub(crate) const NEXT_TABLES: u16 = 2;
 pub(crate) const WRITE_ACTIONS: u16 = 4;
@@ -43,9 +45,14 @@ const EXPERIMENTERS: u16 = 0xffff;
 const EXPERIMENTER: u16 = 0xfffe;
 
 /// The bits of a table's configuration: earlier versions' miss behaviour, without effect.
+///
+/// Choice: they are stored and reported, because controllers of earlier versions send them.
 pub const TABLE_CONFIG_BITS: u32 = 3;
 
 /// The name and features of a table of the pipeline.
+///
+/// A pipeline has up to 254 of these, and their lists of fields and actions are long; so tables
+/// that were never restricted all share one list.
 #[derive(Clone, Debug)]
 pub(crate) struct Abilities {
     /// Everything except the properties.
@@ -69,6 +76,7 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<A
     let others: Rc<[TableProperty]> = properties.into();
     let mut tables = Vec::new();
     for number in 0..config.n_tables {
+        // A goto-table only leads to a table with a higher number.
         let later = PropertyList::Tables((number + 1..config.n_tables).map(TableId).collect());
         tables.push(Some(Abilities {
             head: TableFeatureSet {
@@ -91,6 +99,9 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<A
 }
 
 /// The stages for which a table may be used; table 0 is for ingress only.
+///
+/// Packets begin in table 0, so it can never be an egress table. Spec: OpenFlow 1.5.1 section
+/// 7.3.5.18.
 fn stages(number: u8) -> TableFeatureFlags {
     let mut flags = TableFeatureFlags::INGRESS_TABLE.0;
     if number > 0 {
@@ -105,6 +116,7 @@ fn everything_of(ty: u16, catalogue: &Catalogue) -> Option<PropertyList> {
     let matched = fields
         .clone()
         .map(|field| FieldId::Known(field, field.maskable));
+    // The table-miss entry can do the same as others.
     match ty & !1 {
         INSTRUCTIONS => {
             let numbers = instruction::INSTRUCTIONS.iter().map(|row| row.number);
@@ -115,6 +127,7 @@ fn everything_of(ty: u16, catalogue: &Catalogue) -> Option<PropertyList> {
             Some(types(numbers, catalogue, ExtKind::Action))
         }
         MATCH => Some(PropertyList::Fields(matched.collect())),
+        // Any field may be omitted, and for that there is no mask.
         WILDCARDS => Some(PropertyList::Fields(matched.collect()).unmasked()),
         WRITE_SETFIELD | APPLY_SETFIELD | WRITE_COPYFIELD | APPLY_COPYFIELD => {
             let set = fields
@@ -159,6 +172,7 @@ impl Abilities {
                 ty,
                 list: list.clone(),
             });
+        // In the order of types, these come after the two properties of instructions.
         properties.splice(2..2, next);
         TableFeatures(TableFeatureSet {
             properties,
@@ -168,6 +182,9 @@ impl Abilities {
 
     /// The features of a table with these abilities after the request `wanted`, within `bound`. If
     /// the request omits the stages, those of the bound apply.
+    ///
+    /// A request without properties changes nothing about them. One with properties has to name
+    /// each that 1.3 has, except those of the table-miss entry.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_METADATA, BAD_CAP, BAD_ARGUMENT, BAD_TYPE or
     /// BAD_FEATURES.
@@ -184,6 +201,7 @@ impl Abilities {
         if wanted.config & !TABLE_CONFIG_BITS != 0 {
             return Err(TableFeaturesFailed::BAD_CAP);
         }
+        // FIRST_EGRESS belongs to the pipeline and not to the table: see `shape.rs`.
         let mut features = bound.head.features;
         if wanted.features != TableFeatureFlags(0) {
             features.0 = wanted.features.0 & !TableFeatureFlags::FIRST_EGRESS.0;
@@ -196,6 +214,8 @@ impl Abilities {
         abilities.head = TableFeatureSet {
             features,
             command: TableFeaturesCommand::REPLACE,
+            // Choice: more entries than the table can have are no error; the reply says how many it
+            // has.
             max_entries: if wanted.max_entries == 0 {
                 most
             } else {
@@ -219,6 +239,8 @@ impl Abilities {
             Ok(TableProperty { ty: one.ty, list })
         });
         let others: Rc<[_]> = others.collect::<Result<_, ErrorCode>>()?;
+        // A controller that sends a reply back as its request asks for everything, so the table
+        // stays open.
         abilities.open = bound.open && others == bound.others;
         abilities.others = if abilities.open {
             Rc::clone(&bound.others)
@@ -238,11 +260,15 @@ impl Abilities {
             && self.others == other.others
     }
 
+    /// The list of a property other than the next tables.
+    ///
+    /// Panics: never, since each table has each such property that it can have.
     pub(crate) fn list(&self, ty: u16) -> &PropertyList {
         let one = self.others.iter().find(|one| one.ty == ty);
         &one.expect("every property is there").list
     }
 
+    /// Returns true if a property lists a type; `experimenter` is 0 for those of the text.
     pub(crate) fn has_type(&self, ty: u16, number: u16, experimenter: u32) -> bool {
         let id = TypeId {
             ty: number,
@@ -296,6 +322,8 @@ fn list_within(
 }
 
 /// The items of `bound` that `wanted` lists; `None` if it lists others, or items of another kind.
+///
+/// The result has the order of `bound`, and masks as in `wanted`.
 fn part(bound: &PropertyList, wanted: &PropertyList) -> Option<PropertyList> {
     fn those<T: Copy + PartialEq>(
         bound: &[T],
