@@ -6,6 +6,8 @@ use bofuss_oflib::types::{GroupId, MeterId};
 use bofuss_oflib::{Action, PortNo};
 
 /// The groups that actions forward to.
+///
+/// A group occurs as often as the actions name it.
 pub(crate) fn groups<'a>(
     actions: impl Iterator<Item = &'a Action>,
 ) -> impl Iterator<Item = GroupId> {
@@ -38,6 +40,9 @@ pub(crate) fn meter_of(action: &Action) -> Option<MeterId> {
 }
 
 /// Returns true if instructions contain an output to `port` (any, for ANY) and one to `group`.
+///
+/// As the filters `out_port` and `out_group` of deletes and flow statistics: both have to hold.
+/// Spec: OpenFlow 1.3.5 section 6.4.
 pub(crate) fn outputs_to(instructions: &Instructions, port: PortNo, group: GroupId) -> bool {
     let mut actions = instructions.actions();
     let by_port = port == PortNo::ANY
@@ -47,6 +52,8 @@ pub(crate) fn outputs_to(instructions: &Instructions, port: PortNo, group: Group
 }
 
 /// The port, if the actions do nothing but output the packet to one.
+///
+/// Not for reserved ports, of which each does something else.
 pub fn sole_output(actions: &[Action]) -> Option<PortNo> {
     let [Action::Output(output)] = actions else {
         return None;

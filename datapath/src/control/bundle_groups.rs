@@ -1,5 +1,9 @@
 //! Groups and meters of a bundle: a copy of all of them, which the bundle changes and which
 //! replaces the live ones at the commit.
+//!
+//! Groups refer to each other, so a bundle cannot stage single ones as it does entries. Copying all
+//! costs time in proportion to their number, which is done in slices before the bundle's first
+//! message; a bundle without messages for groups and meters has no copy.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{vec, vec::Vec};
@@ -70,6 +74,10 @@ impl<E: FrameEngine> StagedGroups<E> {
     }
 
     /// Copies the next groups and meters, with counters at 0. Returns true if there were any.
+    ///
+    /// Meanwhile, only packets, ports and expiring entries change the live ones. The copy's
+    /// counters begin at 0, [`Self::commit`] looks at ports that have changed, and an entry that
+    /// expires is taken from both.
     pub(crate) fn copy_some(&mut self, pipeline: &mut Pipeline<E>) -> bool {
         let Pipeline {
             groups,
@@ -84,7 +92,9 @@ impl<E: FrameEngine> StagedGroups<E> {
                 return true;
             }
             left = left.saturating_sub(1 + group.plans.len() / BUCKETS_PER_GROUP);
+            // Both sets count as in use until one of them is freed.
             field_uses.actions(actions_of(&group.plans), true);
+            // The buckets' lists are shared with the live group until one of them changes.
             let copy = Group {
                 counter: BucketCounter::default(),
                 bucket_counters: vec![BucketCounter::default(); group.plans.len()],
@@ -92,6 +102,7 @@ impl<E: FrameEngine> StagedGroups<E> {
             };
             self.groups.insert(*id, copy);
         }
+        // Above all ids of groups, so that the next slice goes on with the meters.
         self.next_group = GroupId::ANY;
         for (id, meter) in meters.range(self.next_meter..) {
             self.next_meter = *id;
@@ -106,6 +117,8 @@ impl<E: FrameEngine> StagedGroups<E> {
     }
 
     /// Exchanges what packets see and what the bundle changes.
+    ///
+    /// `field_uses` stays: it counts both sets.
     pub(crate) fn swap(&mut self, pipeline: &mut Pipeline<E>) {
         core::mem::swap(&mut self.groups, &mut pipeline.groups);
         core::mem::swap(&mut self.n_buckets, &mut pipeline.n_buckets);
@@ -113,6 +126,9 @@ impl<E: FrameEngine> StagedGroups<E> {
     }
 
     /// Notes a change of groups that the bundle is about to make.
+    ///
+    /// This decides at the commit which counters go on. A message that fails undoes the whole
+    /// bundle, so it does not matter that it was noted.
     pub(crate) fn note_group_mod(&mut self, group_mod: &GroupMod) {
         let id = group_mod.group_id;
         if group_mod.command != GroupModCommand::DELETE {
@@ -144,6 +160,7 @@ impl<E: FrameEngine> StagedGroups<E> {
     pub(crate) fn commit(&mut self, pipeline: &mut Pipeline<E>) {
         self.swap(pipeline);
         let mut open = Vec::new();
+        // A port went up or down during the preparation, of which the copy has not heard.
         if self.port_changes != pipeline.port_changes {
             open.extend(pipeline.groups.keys());
         }
@@ -162,6 +179,7 @@ impl<E: FrameEngine> StagedGroups<E> {
         for _ in 0..GROUPS_PER_SLICE {
             if let Some((id, group)) = self.groups.pop_first() {
                 pipeline.field_uses.actions(actions_of(&group.plans), false);
+                // A group that was deleted and added again is another group under the same number.
                 let is_deleted = self.deletes_groups || self.deleted_groups.contains(&id);
                 if is_seen && !is_deleted {
                     self.add_counts(&group, pipeline.groups.get_mut(&id), id);
@@ -187,6 +205,7 @@ impl<E: FrameEngine> StagedGroups<E> {
             return;
         };
         add(&mut after.counter, &before.counter);
+        // Section 6.5 of 1.3.5: a modify begins bucket counters anew.
         if self.renewed_groups.contains(&id) {
             return;
         }
@@ -197,6 +216,7 @@ impl<E: FrameEngine> StagedGroups<E> {
             }
             return;
         }
+        // Buckets that stay are found by their ids, as their places may have changed.
         let places = before.places_among(after.plans.iter().map(|plan| &plan.bucket));
         for (place, before) in places.iter().zip(&before.bucket_counters) {
             if let Some(place) = place {

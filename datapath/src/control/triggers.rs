@@ -18,10 +18,14 @@ use crate::{Entry, EntryKey, Sink, Table, Time};
 /// one turn checks. An entry is reported at most once in this time.
 const CHECK_INTERVAL: u64 = 10_000_000;
 /// The number of entries that one turn checks, so that packets need not wait.
+///
+/// It bounds a turn of each kind of check.
 const ENTRIES_PER_TURN: usize = 64;
 
 impl Entry {
     /// Its statistics, with the counters that it keeps.
+    ///
+    /// The idle time is since the last packet that was settled.
     pub fn stats(&self, now: Time) -> Stats {
         Stats {
             duration: Some(stat_time(now, self.created)),
@@ -66,6 +70,9 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Replaces the time when the entry in a slot is checked; [`Time::NEVER`] if it is not.
+    ///
+    /// Restores that an entry has at most one time in the list, and that it is the one in its
+    /// watch.
     pub(crate) fn set_trigger_due(&mut self, number: TableId, slot: u32, due: Time) {
         let triggers = &mut self.tables[usize::from(number.0)].triggers;
         let before = triggers.replace_due(slot, due);
@@ -77,6 +84,9 @@ impl<E: FrameEngine> Pipeline<E> {
 
     /// Begins to watch an entry that a bundle has added or changed, from the packets and bytes that
     /// it had at the commit.
+    ///
+    /// The watch is begun with the earlier counters, so that a threshold which packets have reached
+    /// since the commit is noticed and reported, and not skipped as reached before.
     pub(crate) fn watch_from(
         &mut self,
         number: TableId,
@@ -115,6 +125,9 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Ends a round of checks; the next one begins at the first table after [`CHECK_INTERVAL`].
+    ///
+    /// Tables whose last trigger has gone are forgotten here, so that a removal need not look for
+    /// it.
     fn end_round(&mut self, now: Time) {
         let tables = &self.tables;
         self.triggered_tables
@@ -135,6 +148,7 @@ pub(crate) fn next_check<E: FrameEngine>(
     }
     let tables = &pipeline.tables;
     let mut triggers = numbers.iter().map(|n| &tables[usize::from(n.0)].triggers);
+    // What the engine has not settled may have reached a threshold, too.
     let has_noted = triggers.any(|triggers| triggers.noted_from(0).is_some());
     let waits = has_noted || E::is_unsettled(engine);
     waits.then_some(pipeline.next_check)

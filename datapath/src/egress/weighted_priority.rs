@@ -3,6 +3,10 @@
 //! Queues whose guaranteed rate is due come first; then strict priority decides, then weights by
 //! virtual finish times. Rates count the frame's bytes as the counters do: without preamble, gap
 //! and FCS.
+//!
+//! Spec: OpenFlow 1.3.5 section 7.2.2 has a minimum and a maximum rate for each queue. Choice: it
+//! leaves open how queues share what is beyond the minimum, so each also has a priority and a
+//! weight.
 
 use alloc::{boxed::Box, collections::VecDeque, vec, vec::Vec};
 use core::cmp::Reverse;
@@ -57,6 +61,8 @@ impl WeightedPriority {
     }
 
     /// The place of the queue in which frames for `id` wait.
+    ///
+    /// The first queue is the default one, which takes frames for queues that do not exist.
     fn place(&self, id: QueueId) -> usize {
         let own = self.queues.iter().position(|queue| queue.id == id);
         own.unwrap_or(0)
@@ -92,18 +98,27 @@ impl WeightedPriority {
     }
 
     /// The rank of a queue: priority, then the virtual finish time.
+    ///
+    /// A queue's next frame starts at that time, so this is start-time fair queueing (Goyal, Vin
+    /// and Cheng, 1996) among the queues of a priority.
     fn rank(&self, at: usize) -> (Reverse<u16>, u128) {
         let priority = self.queues[at].spec.priority;
         (Reverse(priority), self.virtual_times[at].finish)
     }
 
     /// The virtual time of the queues of this priority.
+    ///
+    /// It is the start of the frame that was served last. A queue that becomes busy begins there,
+    /// and so makes no claim for the time in which it had nothing to send.
     fn virtual_time(&self, priority: u16) -> u128 {
         let all = self.queues.iter().zip(&self.virtual_times);
         let peers = all.filter(|(queue, _)| queue.spec.priority == priority);
         peers.map(|(_, time)| time.start).max().unwrap_or(0)
     }
 
+    /// Takes the first frame of a queue, and charges its clocks. With `shared`, it is charged as
+    /// part of the queue's weighted share; a guaranteed frame is not, since the guarantee is in
+    /// addition to the share.
     fn serve(&mut self, now: Time, at: usize, shared: bool) -> (QueueId, Frame) {
         let reached = self.virtual_time(self.queues[at].spec.priority);
         let queue = &mut self.queues[at];
@@ -117,6 +132,8 @@ impl WeightedPriority {
             let time = &mut self.virtual_times[at];
             time.start = time.finish.max(reached);
             let weight = u128::from(queue.spec.weight.max(1));
+            // Shifted by 16 bits, so that even with the greatest weight, one more byte is a later
+            // time.
             time.finish = time.start + (u128::from(bytes) << 16) / weight;
         }
         (queue.id, frame)
@@ -136,6 +153,7 @@ impl Discipline for WeightedPriority {
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(QueueId, Frame)> {
+        // A frame may leave slightly early, which lets fast ports send several at once.
         let latest = now.after(AHEAD_NS);
         if self.pace.due > latest {
             return None;

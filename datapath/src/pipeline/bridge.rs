@@ -1,5 +1,9 @@
 //! What NORMAL has learned: the port of each station, with ageing and limits, and a limit of
 //! flooding.
+//!
+//! A station is an address in a VLAN. To learn one takes constant time, but for the order of ports
+//! by count, which takes a time logarithmic in their number. Ageing costs nothing, since old
+//! stations are only ignored, and make room for new ones when a limit is reached.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -11,8 +15,13 @@ use crate::slab::{NONE, Slab};
 use crate::{Config, MAX_ADDRESSES, Station, Time};
 
 /// Nanoseconds after which an unseen address is forgotten.
+///
+/// Source: IEEE 802.1D, the recommended ageing time.
 const AGEING_NS: u64 = 300 * Time::SEC;
 /// The number of frames that each port may flood in a second, and at once.
+///
+/// Choice: neither OpenFlow nor 802.1D has such a limit; without one, a single port could have each
+/// of its frames copied to all others.
 const FLOODS_PER_SEC: u64 = 10_000;
 const FLOOD_BURST: u64 = 10_000;
 
@@ -95,6 +104,9 @@ impl Bridge {
     }
 
     /// Learns the port of a station.
+    ///
+    /// The frame of a known station moves it to the front of its port's list; a frame from another
+    /// port moves it there, as the station has moved.
     pub(crate) fn learn(&mut self, now: Time, station: Station, port: PortNo, config: &Config) {
         if let Some(slot) = self.slots.get(&station).copied() {
             if self.stations[slot].port == port {
@@ -103,6 +115,8 @@ impl Bridge {
             }
             self.remove(slot);
         }
+        // At its own limit, a port can only push out its own stations; at that of the switch, the
+        // port with the most gives one up.
         if self.count(port) >= config.max_addresses(port) {
             self.forget_oldest(port);
         } else if self.stations.len() >= MAX_ADDRESSES as usize {
@@ -127,6 +141,7 @@ impl Bridge {
         self.ports.get(&port).map_or(0, |learner| learner.count)
     }
 
+    /// Sets how many stations a port has. Restores the order of ports by that number.
     fn set_count(&mut self, port: PortNo, count: u32) {
         let learner = self.ports.get_mut(&port).expect("stations have learners");
         let before = core::mem::replace(&mut learner.count, count);
@@ -161,6 +176,7 @@ impl Bridge {
         }
     }
 
+    /// Moves a station to the front of its port's list, unless it is there.
     fn make_newest(&mut self, slot: u32) {
         if self.stations[slot].newer != NONE {
             self.unlink(slot);
@@ -210,12 +226,17 @@ impl Bridge {
     }
 
     /// Forgets what was learned on a port.
+    ///
+    /// Its allowance of floods is forgotten as well, so a port that comes back begins with a full
+    /// one.
     pub(crate) fn forget(&mut self, port: PortNo) {
         self.forget_stations(port);
         self.ports.remove(&port);
     }
 
     /// Forgets the oldest stations of ports that have more than a configuration allows.
+    ///
+    /// Static addresses may have changed, too, so what depends on stations is looked up again.
     pub(crate) fn reconfigure(&mut self, config: &Config) {
         self.changes += 1;
         let ports: Vec<PortNo> = self.ports.keys().copied().collect();
@@ -227,6 +248,9 @@ impl Bridge {
     }
 
     /// Returns true if a port may flood one more frame.
+    ///
+    /// Whole tokens are earned, and what has passed of the next one is lost. So a port that floods
+    /// all the time may get less than its rate, and never more. With `dry`, none is taken.
     pub(super) fn may_flood(&mut self, now: Time, port: PortNo, dry: bool) -> bool {
         let (allowed, at) = &mut self.learner(now, port).floods;
         let earned = now.since(*at) / (Time::SEC / FLOODS_PER_SEC);

@@ -28,6 +28,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         class: &QueueClass,
         first: TableId,
     ) {
+        // An egress entry that outputs to another port would otherwise go on for ever.
         if !self.lane.work.begin_egress() {
             let on_wire = offload::wire_count(&packet.frame);
             return self
@@ -37,10 +38,13 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         if S::TRACES {
             self.sink.step(Step::Egress(number));
         }
+        // Entries match the port as this field. Spec: OpenFlow 1.5.1 section 5.1.1.
         packet.key_mut().set(ACTSET_OUTPUT, number.0.into());
         let mut walk = Walk::from(packet);
         walk.class = *class;
         walk.stage = Stage::EgressTables(number);
+        // The lane's set is empty and has memory, so a packet in the egress tables allocates
+        // nothing. In a nested pass it is in use, and a new set takes its place.
         core::mem::swap(&mut walk.set, &mut self.lane.spare_set);
         walk.set.write(&[Action::Output(Output {
             port: number,

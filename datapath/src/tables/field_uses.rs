@@ -1,5 +1,8 @@
 //! Which fields entries read and write; a super-frame whose segments differ in one of them cannot
 //! stay whole.
+//!
+//! Counters and not sets, because a field stays in use until its last user goes. They cost a
+//! flow-mod little, and spare each super-frame a look at the entries.
 
 use alloc::boxed::Box;
 
@@ -53,6 +56,8 @@ fn count(count: &mut u32, adds: bool) {
 
 impl FieldUses {
     /// Notes that a table got its first entry with the mask of this rule, or lost its last one.
+    ///
+    /// Only a field whose segments differ in some bits needs the mask itself.
     pub(crate) fn mask_of(&mut self, rule: &KeyMatch, catalogue: &Catalogue, adds: bool) {
         for id in rule.fields().ids() {
             let field = catalogue.by_id(id);
@@ -74,6 +79,8 @@ impl FieldUses {
     }
 
     /// Notes that an entry or a bucket was added with these actions, or removed.
+    ///
+    /// A copied field is both read and written, and counts as set in either case.
     pub(crate) fn actions<'a>(&mut self, actions: impl Iterator<Item = &'a Action>, adds: bool) {
         for action in actions {
             if let Action::SetField(set) = action {
@@ -120,6 +127,7 @@ impl FieldUses {
         let used = self.used.ids().map(|id| catalogue.by_id(id));
         used.map(|field: &Field| {
             let uses = self.counts[usize::from(field.id)];
+            // A mask that leaves out the bits in which segments differ does not make them differ.
             let mut bits = 0;
             if let Differs::Ends { first, last } = field.differs {
                 bits |= if uses.first > 0 { first } else { 0 };

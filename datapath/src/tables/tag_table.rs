@@ -1,6 +1,10 @@
 //! A hash table of slot numbers. Each bucket is a cache line of eight tags and slots. It grows and
 //! shrinks by one bucket at a time (linear hashing), and its hash has a secret, so that nobody can
 //! provoke collisions.
+//!
+//! A lookup compares all eight tags of a cache line at once, as a word (SWAR), and reads an item
+//! only if its tag is equal, so it usually touches one line of the table and one item. Linear
+//! hashing is that of Litwin (1980).
 
 use alloc::vec::Vec;
 
@@ -50,12 +54,16 @@ const EMPTY: HashBucket = HashBucket {
     next: NONE,
 };
 
+/// The tag of a hash: its low byte with the highest bit set, so that no tag is that of a free lane.
 #[inline]
 fn tag(hash: u64) -> u64 {
     hash & 0xff | 0x80
 }
 
 /// The high bit of each lane that has this tag, and perhaps of another lane that is used.
+///
+/// The borrow of the subtraction may also mark the lane after one that agrees, so callers check
+/// each item; it never marks a free lane, in which the highest bit differs.
 #[inline]
 fn lanes(tags: u64, tag: u64) -> u64 {
     let differ = tags ^ (LOW * tag);
@@ -78,6 +86,9 @@ pub struct TagTable {
 
 impl TagTable {
     /// The number of the first bucket of a hash.
+    ///
+    /// The table has more than half of `mask + 1` buckets. A number that is not there yet belongs
+    /// to the bucket from which it will be split.
     #[inline]
     pub(crate) fn home(&self, hash: u64) -> usize {
         let at = (hash >> TAG_BITS) as usize & self.mask;
@@ -114,6 +125,8 @@ impl TagTable {
     }
 
     /// The first slot with this hash for which `is` returns true.
+    ///
+    /// Any lane may be a false one, so `is` has to compare the whole item.
     #[inline]
     pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         let mut bucket = self.home_bucket(self.home(hash))?;
@@ -145,6 +158,9 @@ impl TagTable {
 
     /// The slot that most likely has this hash, judged by the tag alone; `home` is the number of
     /// its first bucket.
+    ///
+    /// It may be any other slot whose tag is equal, so the caller has to compare. It is for a
+    /// prefetch, which costs nothing if it is wrong.
     #[inline]
     pub fn guess(&self, home: usize, hash: u64) -> u32 {
         let Some(bucket) = self.home_bucket(home) else {
@@ -167,6 +183,9 @@ impl TagTable {
     }
 
     /// Adds a slot. `rehash` returns the hash of any slot in the table.
+    ///
+    /// The slot must not be in the table yet. At most one bucket is split, so an insertion takes a
+    /// bounded time, except when many items have the same hash.
     pub fn insert(&mut self, hash: u64, slot: u32, rehash: impl Fn(u32) -> u64) {
         let full = if self.n_buckets < SMALL {
             SMALL_FULL
@@ -185,6 +204,7 @@ impl TagTable {
         let mut place = (false, home);
         loop {
             let next = self.bucket(place).next;
+            // A lane is free if the highest bit of its tag is not set.
             let free = !self.bucket(place).tags & HIGH;
             if free != 0 {
                 let lane = free.trailing_zeros() as usize / LANES;
@@ -204,6 +224,8 @@ impl TagTable {
     }
 
     /// The bucket from which the last one was split, and the bit in which their numbers differ.
+    ///
+    /// The last bucket has the number of that one and one higher bit.
     fn split(&self) -> (usize, u32) {
         let last = self.n_buckets - 1;
         let level = last.ilog2();
@@ -234,6 +256,8 @@ impl TagTable {
         }
         let last = self.n_buckets - 1;
         let (split, level) = self.split();
+        // The bit of the hash that now counts is kept with each slot, so that the items need not be
+        // read. Beyond 2^24 buckets they are.
         let kept_bit = level.checked_sub(KEPT_FROM).filter(|bit| *bit < u16::BITS);
         let bucket = core::mem::replace(self.bucket_mut((false, split)), EMPTY);
         self.spread(bucket, |kept, slot| {
@@ -246,6 +270,8 @@ impl TagTable {
     }
 
     /// Removes the last bucket, and moves its slots to the bucket from which it was split.
+    ///
+    /// The bucket that takes its slots is in the first half, so it stays.
     fn shrink(&mut self) {
         let (split, _) = self.split();
         let block = self.blocks.last_mut().expect("there are buckets");
@@ -283,6 +309,8 @@ impl TagTable {
     }
 
     /// Replaces `slot` by `new`, or removes it. Returns true if it was there.
+    ///
+    /// The hash has to be that under which the slot was inserted.
     pub fn replace(&mut self, hash: u64, slot: u32, new: Option<u32>) -> bool {
         let mut place = (false, self.home(hash));
         loop {
