@@ -1,4 +1,7 @@
 //! The action set of a packet. Spec: OpenFlow 1.3.5 section 5.10.
+//!
+//! The set is a sorted list: it is short, is written rarely and executed in order. The ranks are
+//! those of section 5.10, with which `oflib` declares each action.
 
 use alloc::{boxed::Box, vec::Vec};
 
@@ -31,6 +34,8 @@ impl ActionSet {
     }
 
     /// Merges actions into the set; each replaces that of its type.
+    ///
+    /// Spec: OpenFlow 1.3.5 section 5.10. A set-field replaces only one of the same field.
     pub fn write(&mut self, actions: &[Action]) {
         let set = self.0.get_or_insert_default();
         for action in actions {
@@ -73,6 +78,8 @@ impl ActionSet {
     }
 
     /// The meters of its METER actions.
+    ///
+    /// They come in the order of execution, and may name a meter more than once.
     pub(crate) fn meters(&self) -> impl Iterator<Item = MeterId> {
         self.in_order().filter_map(meter_of)
     }

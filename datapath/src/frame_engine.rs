@@ -3,6 +3,10 @@
 //!
 //! An engine processes bursts of received frames and finds the path of each packet. It must do so
 //! with exactly the effects of [`PlainEngine`], which the tests compare it with.
+//!
+//! The pipeline itself knows only `EngineNotes`; what calls this trait is around it, in
+//! `datapath.rs`, `ingress.rs` and `control`. So the code that a packet passes is the same for all
+//! engines.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
@@ -24,6 +28,8 @@ use crate::{Config, Engine, Sink, Time};
 pub trait FrameEngine: EngineNotes {
     /// Processes frames that arrived on `port`, until the turn is over; then the rest waits in the
     /// backlog. Leaves `frames` empty.
+    ///
+    /// The caller has counted the frames and checked that the port accepts them.
     fn receive_burst<S: Sink>(cx: &mut Context<'_, S, Self>, port: PortNo, frames: &mut Vec<Frame>);
 
     /// The function that sends packets through the tables.
@@ -112,6 +118,7 @@ pub fn receive_each<S: Sink, E: FrameEngine>(
 ) {
     let ingress = cx.pipeline.ports.get(&port);
     let without_ethernet = ingress.is_some_and(|ingress| ingress.without_ethernet);
+    // All packets of a burst share what is known of them before their headers are found.
     let mut key = arrival(port, cx.pipeline.catalogue.additions());
     if without_ethernet {
         key.leave_ethernet();
@@ -120,6 +127,7 @@ pub fn receive_each<S: Sink, E: FrameEngine>(
     let mut waiting = frames.drain(..);
     for frame in waiting.by_ref() {
         let left = run_frame(cx, frame, &key, E::PathNotes::default());
+        // Checked after each frame, so the turn exceeds its work by one frame at most.
         if cx.lane.work.is_turn_over() {
             let rest = left.into_iter().chain(waiting).collect();
             cx.lane.backlog.defer(port, rest);

@@ -1,4 +1,8 @@
 //! A slab: items in numbered slots, which never move. Memory grows and shrinks in small steps.
+//!
+//! A chunk knows how many of its slots are used, so that a walk skips empty ones, and has its own
+//! free list, so that new items fill the first chunks and the last ones can become empty. Insertion
+//! and removal allocate or free at most one block.
 
 use alloc::vec::Vec;
 
@@ -99,6 +103,8 @@ impl<T> Slab<T> {
     }
 
     /// A number above all used slots.
+    ///
+    /// It may decrease when items are removed.
     pub fn end(&self) -> u32 {
         let Some(last) = self.blocks.last() else {
             return 0;
@@ -159,6 +165,9 @@ impl<T> Slab<T> {
     }
 
     /// The first chunk that has a free slot, made if there is none.
+    ///
+    /// `first_roomy` only moves forward here, and back when a slot of an earlier chunk becomes
+    /// free; so the search costs little in total.
     fn chunk_with_room(&mut self) -> usize {
         let first = self.first_roomy as usize;
         let later = self.chunks.iter().skip(first);
@@ -172,6 +181,10 @@ impl<T> Slab<T> {
     }
 
     /// Fills a free slot with the item that `make` returns for its number.
+    ///
+    /// Allocates a block if the chunk's has no memory. Numbers of removed items are used again, so
+    /// what keeps a number has to recognise its item by something else, as an
+    /// [`EntryKey`](crate::EntryKey) does.
     pub fn insert(&mut self, make: impl FnOnce(u32) -> T) -> u32 {
         let number = self.chunk_with_room();
         let (block, _) = Self::SIZES.place(number * CHUNK);
@@ -206,6 +219,8 @@ impl<T> Slab<T> {
 
     /// Frees the memory of some slots of a slab that is no longer used. Returns true if there was
     /// any.
+    ///
+    /// It leaves the slab in a state in which nothing but this may be called.
     pub fn drop_some(&mut self) -> bool {
         let Some(last) = self.blocks.last_mut() else {
             return false;
@@ -254,6 +269,8 @@ impl<T> Slab<T> {
     }
 
     /// Forgets chunks at the end in which no slot is used.
+    ///
+    /// Restores that the last chunk has used slots.
     fn free_end(&mut self) {
         while self.chunks.last().is_some_and(|chunk| chunk.used == 0) {
             self.chunks.pop();

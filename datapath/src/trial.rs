@@ -1,4 +1,7 @@
 //! State of an extension to which a trace may write, and which forgets what the trace wrote.
+//!
+//! A trial ends without a call: the next one has another number, by which the layer is recognised
+//! as old. So nothing has to be undone, also if the trial was broken off.
 
 use core::hash::Hash;
 
@@ -45,6 +48,8 @@ impl<K, V> Default for TrialMap<K, V> {
 
 impl<K: Hash + Eq + Clone, V: Clone> TrialMap<K, V> {
     /// The value of a key.
+    ///
+    /// A trial sees what it has written, and below that the live values.
     pub fn get(&self, trial: Trial, key: &K) -> Option<&V> {
         let layer = (trial.is_dry() && trial == self.trial).then_some(&self.layer);
         match layer.and_then(|layer| layer.get(key)) {
@@ -77,6 +82,8 @@ impl<K: Hash + Eq + Clone, V: Clone> TrialMap<K, V> {
     }
 
     /// Removes a key. Returns its value if that was live.
+    ///
+    /// The layer notes that the key is gone, since the live value below would be found otherwise.
     pub fn remove(&mut self, trial: Trial, key: &K) -> Option<V> {
         if trial.is_dry() {
             self.begin(trial);

@@ -26,6 +26,9 @@ impl<'a, S: Sink, E: FrameEngine> Control<'a, S, E> {
     }
 
     /// Applies a packet-out's actions to its packet.
+    ///
+    /// The caller has checked the actions. A packet-out is carried out at once, also while a change
+    /// is in progress.
     pub fn packet_out(&mut self, packet: Packet, actions: &[Action]) {
         self.cx.packet_out(packet, actions);
     }
@@ -37,6 +40,8 @@ impl<'a, S: Sink, E: FrameEngine> Control<'a, S, E> {
 
     /// Sends a packet through the tables to trace its steps. With a sink that is [`Sink::DRY`],
     /// nothing is counted, learned or changed.
+    ///
+    /// The sink gets each step while it happens.
     pub fn trace(&mut self, packet: Packet) {
         trace(&mut self.cx, packet);
     }
@@ -62,6 +67,8 @@ impl<'a, S: Sink, E: FrameEngine> Control<'a, S, E> {
     }
 
     /// The bundle that is being prepared, if one is: then changes of entries are staged in it.
+    ///
+    /// While this is `Some`, a method that changes an entry has to hand the change to the bundle.
     pub(super) fn staging(&mut self) -> Option<(&mut StagedBundle<E>, EntryEditor<'_, E>)> {
         let bundle = self.changes.bundle.as_mut();
         let bundle = bundle.filter(|bundle| bundle.is_prepared())?;

@@ -62,6 +62,9 @@ impl Cursor {
     }
 
     /// Returns true if it is past the place of an entry, in the order in which `engine` walks.
+    ///
+    /// For what is changed while a walk is interrupted: an entry that the walk has passed is not
+    /// seen by it any more.
     pub fn has_passed(&self, table: TableId, key: EntryKey, engine: Engine) -> bool {
         let here = *self.tables.start();
         if self.tables.is_empty() || table.0 < here {
@@ -97,9 +100,11 @@ impl Cursor {
             for (key, entry) in table.entries_of(self.label, self.from) {
                 if left == 0 {
                     self.from = key;
+                    // Until the next slice, the table is not compacted.
                     self.walk = Some(Arc::clone(&table.walks));
                     return false;
                 }
+                // Also entries outside of the view cost time, so they count, too.
                 left = left.saturating_sub(1 + places(&entry.instructions));
                 if view.has(entry) {
                     left = left.saturating_sub(see(TableId(number), entry));
@@ -165,6 +170,8 @@ impl BulkChange {
     }
 
     /// Returns true if one slice is enough. It stays at its beginning.
+    ///
+    /// Nothing is changed: the entries that it finds are found again when the work begins.
     pub(crate) fn is_short(&mut self, tables: &[Table]) -> bool {
         let start = self.cursor.clone();
         let (is_short, _) = self.slice(tables);

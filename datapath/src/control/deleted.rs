@@ -60,6 +60,8 @@ impl<E: FrameEngine> Deleted<E> {
     }
 
     /// Deletes no more, as the bundle that asked for it is undone.
+    ///
+    /// What was taken already belonged to the bundle's copy, and is only to be freed.
     pub(crate) fn stop(&mut self) {
         (self.takes_groups, self.takes_meters) = (false, false);
     }
@@ -77,6 +79,7 @@ impl<E: FrameEngine> Deleted<E> {
             pipeline.n_buckets = 0;
         }
         if core::mem::take(&mut self.takes_meters) {
+            // Virtual meters have numbers above MAX, and stay.
             let others = pipeline.meters.split_off(&MeterId(MeterId::MAX.0 + 1));
             self.meters.append(&mut pipeline.meters);
             pipeline.meters = others;
@@ -84,6 +87,7 @@ impl<E: FrameEngine> Deleted<E> {
         self.free_some(pipeline);
     }
 
+    /// Frees some groups and meters. The fields that a group's actions use count until then.
     fn free_some(&mut self, pipeline: &mut Pipeline<E>) {
         let mut left = FREED_PER_SLICE;
         while left > 0 {

@@ -1,4 +1,7 @@
 //! Calls of extensions without a packet: messages, timers and events.
+//!
+//! A hook gets a context that reads the switch, and what it asks for is done after it has returned:
+//! so it never sees its own changes half done, and cannot keep anything of the switch borrowed.
 
 use alloc::vec::Vec;
 
@@ -22,6 +25,9 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
     }
 
     /// Informs all hooks that a connection was closed.
+    ///
+    /// They can only forget what they keep for the connection: there is nobody to reply to, so they
+    /// get no context.
     pub fn disconnected(&mut self, connection: u64) {
         for hook in &mut self.cx.hooks.all {
             hook.on_disconnect(connection);
@@ -58,6 +64,10 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
     }
 
     /// Asks the extensions whose instructions a flow-mod has whether they accept it.
+    ///
+    /// Called before any change, so a refusal leaves no trace. Limits and overlaps are checked
+    /// later, so an entry that is admitted may still be refused. Extensions' actions are not asked
+    /// about: `Hooks::check` has them.
     ///
     /// Errors: theirs.
     pub(crate) fn admit(&mut self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
@@ -97,6 +107,8 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
     }
 
     /// Calls the hooks whose timers are due.
+    ///
+    /// Each hook has one timer, which it may set anew in the call.
     pub(crate) fn tick(&mut self) {
         self.notify(|hook, cx| {
             if hook.next_tick().is_some_and(|at| at <= cx.now) {
@@ -147,6 +159,7 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
         };
         let done = point(&mut *self.cx.hooks.all[hook], &mut cx)?;
         let outcome = cx.outcome;
+        // Notifications come first: they are about the state before the packets below.
         for value in &outcome.notifications {
             self.cx.sink.notify(value);
         }
@@ -162,6 +175,7 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
         for (packet, actions) in outcome.packets {
             self.cx.packet_out(packet, &actions);
         }
+        // A packet that is sent or resumed may meet the same hook, which has returned by now.
         for held in outcome.resumed {
             held.resume(&mut self.cx);
         }

@@ -23,6 +23,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
     pub fn set_table_features(&mut self, wanted: &[TableFeatures]) -> Result<(), ErrorCode> {
         let shape = self.cx.pipeline.shape.changed(wanted)?;
+        // The new shape holds at once: nothing can be added that would not fit, while entries that
+        // do not fit are removed in slices.
         let before = core::mem::replace(&mut self.cx.pipeline.shape, shape);
         let after = &self.cx.pipeline.shape;
         let gone = || EntryChange::Delete(FlowRemovedReason::DELETE, false);
@@ -34,6 +36,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             }
             let all = (0..after.n_tables() as u8).map(TableId);
             let next: Vec<TableId> = all.filter(|to| after.joins(table, *to)).collect();
+            // Packets of these entries would continue in a table that is not there, or of the other
+            // stage.
             let goes_nowhere = BulkChange::new(
                 table,
                 move |entry| {
@@ -44,6 +48,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             );
             self.changes.bulk.push_back(goes_nowhere);
         }
+        // Cached paths end with an output, which may now lead through egress tables, or no longer.
         if before.first_egress != after.first_egress {
             self.forget_flows();
         }
@@ -58,6 +63,9 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     }
 
     /// Sets the configuration and the miss behaviour of a table, or of all.
+    ///
+    /// Tables have a miss behaviour in OpenFlow 1.1 and 1.2; later versions have table-miss entries
+    /// instead.
     pub fn configure_table(&mut self, table: TableId, config: u32, miss: TableMiss) {
         for number in self.cx.pipeline.shape.configure(table, config) {
             self.cx.pipeline.tables[usize::from(number.0)].miss = miss;

@@ -1,4 +1,7 @@
 //! The queueing classes of the frames that wait at a port, by numbers that the frames carry.
+//!
+//! The class is not in the frame itself, because most frames never wait. `Frame::tag` has the
+//! number, which means nothing outside of the egress.
 
 use alloc::vec::Vec;
 

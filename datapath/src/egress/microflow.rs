@@ -22,6 +22,9 @@ const IP_ADDRESSES: [[&Field; 2]; 2] = [
 const MAC_ADDRESSES: [[&Field; 2]; 1] = [[field::ETH_SRC, field::ETH_DST]];
 
 /// The key of an aggregate.
+///
+/// The number of the first variant is the Ethernet type, so that addresses of IPv4 and IPv6 are
+/// never equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aggregate {
     /// Everything that goes to one IP address.
@@ -50,6 +53,9 @@ impl Microflow {
     }
 
     /// The microflow of a frame with these bytes; fields that are cut off are 0.
+    ///
+    /// Of fragments, none has ports, not even the first, which has them: otherwise the fragments of
+    /// a packet would be in two microflows, and overtake each other.
     pub fn of(bytes: &[u8]) -> Self {
         let mut layout = Layout::EMPTY;
         survey(bytes, &mut layout);

@@ -20,6 +20,8 @@ use crate::references::count;
 
 /// The tokens of one packet, or of one kilobit. With so many per unit, a rate in units per second
 /// adds just its own number of tokens each nanosecond, without rounding.
+///
+/// So 63 bits have room for 9.2e9 packets or kilobits, more than a rate or a burst size of 32 bits.
 const UNIT: i64 = 1_000_000_000;
 /// The tokens of one byte in a bucket of kilobits.
 const BYTE: i64 = UNIT / 125;
@@ -37,6 +39,7 @@ pub(crate) const MAX_LEVELS: u8 = 2;
 struct TokenBucket {
     /// The band's place in the meter.
     place: usize,
+    /// In kb/s or packets per second, which is also the number of tokens for each nanosecond.
     rate: i64,
     /// The rate by which it fills by itself: 0 if it is filled from a shared bucket.
     own_rate: i64,
@@ -104,6 +107,10 @@ impl Meter {
         self.filled = before.filled;
     }
 
+    /// Makes a meter from a meter-mod that was checked. Its counters are 0.
+    ///
+    /// Buckets begin full. Spec: OpenFlow 1.3.5 section 7.3.4.4: without BURST, `burst_size` means
+    /// nothing.
     pub(crate) fn new(now: Time, meter_mod: &MeterMod) -> Self {
         let config = MeterConfig {
             flags: meter_mod.flags,
@@ -145,6 +152,8 @@ impl Meter {
         }
     }
 
+    /// Returns how many tokens packets take. Bytes are those of frames without preamble, gap and FCS,
+    /// as in the counters.
     fn cost(&self, (packets, bytes): (u64, u64)) -> i64 {
         if self.config.flags.has(MeterFlags::PKTPS) {
             packets as i64 * UNIT
@@ -174,6 +183,8 @@ impl Meter {
     }
 
     /// Returns true if `packets` and `bytes` together exceed no rate.
+    ///
+    /// Takes no tokens: [`Self::judge`] does, when the packet meets the meter.
     pub(crate) fn covers(&mut self, now: Time, counts: (u64, u64)) -> bool {
         let cost = self.cost(counts);
         self.refill(now);
@@ -193,6 +204,9 @@ impl Meter {
         self.refill(now);
         count(&mut self.stats.input, counts);
         for bucket in &mut self.buckets {
+            // A packet passes unless the bucket is below 0, and may take more tokens than there
+            // are: so the longest packet passes at any rate, and the average is right. A rate of 0
+            // lets nothing pass.
             if (bucket.tokens < 0 && !bucket.draw(now, 0)) || bucket.rate == 0 {
                 count(&mut self.stats.bands[bucket.place], counts);
                 return Some(self.config.bands[bucket.place]);

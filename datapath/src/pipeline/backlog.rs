@@ -1,4 +1,7 @@
 //! Frames that wait for a later turn, because earlier ones caused much work.
+//!
+//! The backlog bounds the time of one turn and not the number of frames: that is bounded by the
+//! reader, which stops reading a port that has some here, and by the pool.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -34,6 +37,8 @@ impl Backlog {
     }
 
     /// Keeps frames of a port, which has none waiting.
+    ///
+    /// They are the rest of a burst whose earlier frames have been processed.
     pub fn defer(&mut self, port: PortNo, frames: Vec<Frame>) {
         if !frames.is_empty() {
             self.frames.insert(port, frames);
@@ -41,6 +46,8 @@ impl Backlog {
     }
 
     /// Appends frames to those of a port, if some wait. Returns false if none do.
+    ///
+    /// New frames must not overtake those that wait.
     pub(crate) fn extend(&mut self, port: PortNo, frames: &mut Vec<Frame>) -> bool {
         match self.frames.get_mut(&port) {
             Some(waiting) => {
@@ -52,6 +59,8 @@ impl Backlog {
     }
 
     /// Takes all frames of the next port; ports take turns.
+    ///
+    /// The frames are no longer in the backlog; what the turn does not process is deferred again.
     pub(crate) fn take_next(&mut self) -> Option<(PortNo, Vec<Frame>)> {
         let after = PortNo(self.last_served.0.saturating_add(1));
         let mut following = self.frames.range(after..);

@@ -1,5 +1,9 @@
 //! Frames that enter the tables. A super-frame that causes much work is processed in pieces, turn
 //! by turn.
+//!
+//! A super-frame is one frame of up to 64 KiB that the kernel has not cut yet. Whatever happens to
+//! it must equal what would have happened to its segments; so it stays whole only as long as the
+//! tables cannot tell them apart.
 
 use bofuss_frame::Frame;
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
@@ -14,6 +18,8 @@ use crate::pipeline::work::WORK_PER_TURN;
 use crate::{DropReason, PacketInEvent, Sink};
 
 /// A sink that only counts a packet's copies.
+///
+/// It is dry, so the run counts, learns and sends nothing.
 struct Probe;
 
 impl Sink for Probe {
@@ -61,6 +67,7 @@ impl<'k, E: EngineNotes> SuperFrame<'k, E> {
     /// read and write, if no hook has to see each of them, and if that is not too much work;
     /// otherwise in pieces, until the turn is over. Returns the rest.
     pub fn run<S: Sink>(mut self, cx: &mut Context<'_, S, E>) -> Option<Frame> {
+        // Only trial runs set this, so it has to be forgotten between two frames.
         cx.lane.work.by_segment = false;
         loop {
             let segments = offload::wire_count(&self.frame).0;
@@ -78,6 +85,7 @@ impl<'k, E: EngineNotes> SuperFrame<'k, E> {
             let mut packet = surveyed(piece, self.key, &cx.pipeline.catalogue);
             cx.run(&mut packet, E::PathNotes::default());
             self.frame = rest;
+            // The engine's notes are about the first piece; the others may take another path.
             self.notes = E::PathNotes::default();
             if cx.lane.work.is_turn_over() {
                 return Some(self.frame);
@@ -86,6 +94,9 @@ impl<'k, E: EngineNotes> SuperFrame<'k, E> {
     }
 
     /// Returns how many segments may go through the tables as one packet now.
+    ///
+    /// At least one, so that each turn makes progress, even if a single segment is more than the
+    /// work of a turn.
     fn next_count<S: Sink>(&self, cx: &mut Context<'_, S, E>) -> u64 {
         let agreeing = if cx.lane.work.by_segment {
             1
@@ -102,6 +113,7 @@ impl<'k, E: EngineNotes> SuperFrame<'k, E> {
         // If its packets have met a hook that has to see each of them, the remaining ones may meet
         // it as well.
         let most = if cx.lane.work.by_segment { 1 } else { agreeing };
+        // So many segments that all their copies together are about the work of one turn.
         (WORK_PER_TURN / copies.max(1)).max(1).min(most)
     }
 
@@ -111,6 +123,7 @@ impl<'k, E: EngineNotes> SuperFrame<'k, E> {
         let Some(first) = offload::first(&self.frame) else {
             return 1;
         };
+        // The trial is no work of the turn. Its limit is that of a frame, so it ends.
         let before = cx.lane.work.done;
         cx.lane.work.begin_frame();
         let mut packet = surveyed(first, self.key, &cx.pipeline.catalogue);
@@ -131,6 +144,7 @@ impl<'k, E: EngineNotes> SuperFrame<'k, E> {
     }
 }
 
+/// Makes a packet of a frame: finds its headers, and adds their fields to the key.
 fn surveyed(frame: Frame, key: &Key, catalogue: &Catalogue) -> Packet {
     let mut layout = Layout::seeking(catalogue.additions());
     survey(frame.bytes(), &mut layout);

@@ -22,6 +22,9 @@ const LOST_SHOWN: usize = 4;
 
 /// Traces the lookup of a packet in a table: the entry that was hit, and those that nearly matched.
 /// Returns true if a table-miss entry was hit.
+///
+/// Of the entries that lost, first come those before the winner, ordered by how many bits of theirs
+/// differ; then those after it that match as well, and would have been hit without it.
 pub(super) fn trace_lookup(
     (number, table): (TableId, &Table),
     packet: &Packet,
@@ -33,6 +36,7 @@ pub(super) fn trace_lookup(
     let key = packet.key();
     let won = hit.and_then(|hit| table.get(hit));
     let mut near = Vec::new();
+    // An index of labels or masks would not help: any entry may be the nearest one.
     for (_, entry) in table.entries(EntryKey::FIRST).take(*searches) {
         *searches -= 1;
         let is_after = won.is_some_and(|won| entry.key > won.key);
@@ -91,6 +95,8 @@ fn lost(entry: &Entry, key: &Key, catalogue: &Catalogue) -> Lost {
 }
 
 /// The step of a packet's arrival.
+///
+/// The length is that on the wire, which for a super-frame is that of all its segments.
 pub(super) fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a> {
     let key = describe(packet, catalogue);
     Step::Received(packet.in_port(), key, packet.wire_bytes())
@@ -98,6 +104,8 @@ pub(super) fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a
 
 /// A packet's key as an exact match. Metadata and extensions' fields with their initial values are
 /// omitted.
+///
+/// IN_PHY_PORT is omitted as well, since here it always equals IN_PORT.
 fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
     let all = packet.key().to_match(catalogue);
     let shown = all.fields().iter().filter(|one| {
@@ -110,6 +118,8 @@ fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
 
 /// Sends a packet through the tables for the steps of its trace: with a sink that is
 /// [`Sink::DRY`], nothing is counted, learned or changed.
+///
+/// A packet that its port would not accept is shown as dropped, as a received one is.
 pub(crate) fn trace<S: Sink, E: EngineNotes>(cx: &mut Context<'_, S, E>, mut packet: Packet) {
     let ingress = cx.pipeline.ports.get(&packet.in_port());
     match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {

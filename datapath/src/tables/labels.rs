@@ -82,6 +82,9 @@ impl LabelIndex {
     }
 
     /// The first slot from `from` on whose entry has a label.
+    ///
+    /// The entry may still lack the label, if it has more than [`MAX_LABELS`]; so callers compare
+    /// it.
     pub(crate) fn next(&self, label: Label, from: u32) -> Option<u32> {
         if let Label::Cookie(cookie) = label {
             let mut slots = self.cookies.range((cookie, from)..=(cookie, u32::MAX));
@@ -97,6 +100,8 @@ impl LabelIndex {
         let mut blocks = self.outputs.range((label, first)..=(label, u32::MAX));
         blocks.find_map(|((_, block), bits)| {
             let before = if *block == first { from % BLOCK } else { 0 };
+            // Bits below the first slot are cleared; if none is left, the number is 64, which is no
+            // slot.
             let slot = (bits >> before << before).trailing_zeros();
             (slot < BLOCK).then(|| block * BLOCK + slot)
         })

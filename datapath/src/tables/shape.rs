@@ -1,4 +1,8 @@
 //! Which tables the pipeline has, with which features, and where the egress tables begin.
+//!
+//! A controller changes the shape by table features; `most` is the bound within which it may, which
+//! is what the switch was started with. The shape knows no entries: `control/features.rs` removes
+//! those that no longer fit.
 
 use alloc::{vec, vec::Vec};
 
@@ -52,6 +56,9 @@ impl PipelineShape {
 
     /// Returns true if a goto-table from one table to another is allowed: the other exists and is
     /// in the same stage.
+    ///
+    /// That the number increases is not checked here: the next tables in a table's features see to
+    /// it.
     pub(crate) fn joins(&self, from: TableId, to: TableId) -> bool {
         self.has_table(to) && self.is_egress(from) == self.is_egress(to)
     }
@@ -89,13 +96,17 @@ impl PipelineShape {
     }
 
     /// The most entries that a table may have.
+    ///
+    /// 0 for a table that is not in the pipeline.
+    ///
+    /// Panics: if the switch has no table with this number at all.
     pub(crate) fn max_entries(&self, table: TableId) -> usize {
         let abilities = self.tables[usize::from(table.0)].as_ref();
         abilities.map_or(0, |abilities| abilities.head.max_entries as usize)
     }
 
-    /// Returns true if a table has at least the features that it has in another shape, and is in
-    /// the same stage.
+    /// Returns true if a table has the same features as in another shape, apart from name and
+    /// configuration, and is in the same stage; so its entries are still valid.
     pub(crate) fn keeps(&self, table: TableId, other: &Self) -> bool {
         let place = usize::from(table.0);
         let same = match (&other.tables[place], &self.tables[place]) {
@@ -116,6 +127,8 @@ impl PipelineShape {
     }
 
     /// Makes this the most that controllers may request.
+    ///
+    /// For a profile: what the operator has described is all that controllers can ask for.
     pub(crate) fn limited(self) -> Self {
         Self {
             most: self.tables.clone(),
@@ -125,6 +138,9 @@ impl PipelineShape {
 
     /// The features of a table as they are reported: only with next tables that exist, and in its
     /// stage.
+    ///
+    /// A next table that is missing now is left out but not forgotten, since it may be enabled
+    /// again.
     fn reported(&self, abilities: &Abilities) -> TableFeatures {
         let mut reported = abilities.to_features();
         let number = abilities.head.table_id;
@@ -144,9 +160,10 @@ impl PipelineShape {
         reported
     }
 
-    /// Checks a flow-mod against the features of its table.
+    /// Checks a flow-mod against the features of its table. A table that is not in the pipeline is
+    /// not checked, as with ALL; the caller looks for it.
     ///
-    /// Errors: FLOW_MOD_FAILED/BAD_TABLE_ID, or a BAD_MATCH, BAD_INSTRUCTION or BAD_ACTION.
+    /// Errors: a BAD_MATCH, BAD_INSTRUCTION or BAD_ACTION.
     pub(crate) fn check(&self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
         let Some(Some(abilities)) = self.tables.get(usize::from(flow_mod.table_id.0)) else {
             return Ok(());
@@ -161,6 +178,7 @@ impl PipelineShape {
         }
         let any = is_of_all(&flow_mod.fields);
         let loose = flow_mod.command == FlowModCommand::MODIFY;
+        // The table-miss entry has features of its own, which may allow less.
         let miss = any && (flow_mod.priority == 0 || loose);
         if flow_mod.command == FlowModCommand::ADD && !miss {
             abilities.check_omitted(&flow_mod.fields)?;
@@ -200,6 +218,10 @@ impl PipelineShape {
 
     /// Computes the requested pipeline.
     ///
+    /// All descriptions of a request are for one command. REPLACE describes the whole pipeline, and
+    /// a table that it does not name is no longer part of it; other commands are about the named
+    /// tables alone. Spec: OpenFlow 1.5.1 section 7.3.5.18.
+    ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
     /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
     pub(crate) fn changed(&self, wanted: &[TableFeatures]) -> Result<Self, ErrorCode> {
@@ -224,6 +246,8 @@ impl PipelineShape {
                 .get(number)
                 .and_then(Option::as_ref)
                 .ok_or(TableFeaturesFailed::BAD_TABLE)?;
+            // Choice: a table that is described twice is refused, as either description could be
+            // meant.
             if core::mem::replace(&mut seen[number], true) {
                 return Err(TableFeaturesFailed::BAD_TABLE);
             }
@@ -253,6 +277,8 @@ impl PipelineShape {
 
     /// Finds the first egress table in a request; `seen` are the tables that it names.
     ///
+    /// A request that describes the first egress table without the flag takes the flag from it.
+    ///
     /// Errors: TABLE_FEATURES_FAILED/BAD_FEATURES if there are several.
     fn choose_first_egress(
         &mut self,
@@ -278,6 +304,9 @@ impl PipelineShape {
     }
 
     /// Checks that there is a table 0, and that each table is valid in its stage.
+    ///
+    /// It looks at the whole pipeline, because a table is valid or not together with the others: it
+    /// may have become an egress table without being named.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE or BAD_FEATURES.
     fn validate(&mut self, command: TableFeaturesCommand) -> Result<(), ErrorCode> {

@@ -1,5 +1,9 @@
 //! A hash map that grows and shrinks by one bucket at a time (linear hashing, Litwin, 1980), so
 //! that no operation takes long.
+//!
+//! A map that doubles would stop packets while it moves all of its keys. The pairs are in a slab,
+//! whose slots do not move, and the hash table has only their numbers; so a slot can be remembered
+//! and tried first.
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -85,6 +89,10 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
         Some((&pair.key, &mut pair.value))
     }
 
+    /// The slot of a key, if it is in the map.
+    ///
+    /// The last key is tried before its hash is computed: flow-mods come in runs with equal masks
+    /// or instructions.
     fn slot<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<u32>
     where
         K: Borrow<Q>,
@@ -104,6 +112,8 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
     }
 
     /// The slot of a key with this hash, if it is in the map. Slot `likely` is tried first.
+    ///
+    /// `hash` has to be [`Self::hash`] of the key.
     #[inline]
     pub fn find(&self, hash: u64, likely: u32, key: &K) -> Option<u32> {
         match self.pairs.get(likely) {
@@ -152,6 +162,8 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
     }
 
     /// The stored key and its value, added if it is not in the map.
+    ///
+    /// The key is cloned only if it is new.
     pub fn entry(&mut self, key: &K) -> (&K, &mut V)
     where
         K: Clone,
@@ -195,6 +207,8 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
     }
 
     /// Frees the memory of some removed keys. Returns true if there was any.
+    ///
+    /// As for a slab, nothing else may be called after it.
     pub fn drop_some(&mut self) -> bool {
         self.index.drop_some() || self.pairs.drop_some()
     }

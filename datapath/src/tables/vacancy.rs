@@ -36,6 +36,9 @@ impl VacancyEvents {
 
     /// Turns events on or off. When they are turned on, the current vacancy decides which one is
     /// next.
+    ///
+    /// Below the threshold of VACANCY_UP, that event is the next one: a table that is nearly full
+    /// reports first that it has room again.
     pub(crate) fn turn(&mut self, on: bool, vacancy: u8) {
         let next = if vacancy < self.up {
             TableStatusReason::VACANCY_UP
@@ -46,6 +49,9 @@ impl VacancyEvents {
     }
 
     /// The event that a vacancy causes, if any; each is returned once.
+    ///
+    /// Events alternate, so a vacancy that swings around one threshold causes a single event: the
+    /// two thresholds are a hysteresis.
     pub(crate) fn cross(&mut self, vacancy: u8) -> Option<TableStatusReason> {
         let next = self.next?;
         if next == TableStatusReason::VACANCY_DOWN && vacancy < self.down {
@@ -69,6 +75,8 @@ impl VacancyEvents {
 }
 
 /// The share of `max` places that `used` entries leave free, in whole per cent.
+///
+/// Rounded down, so 0 may mean that a few places of a large table are free.
 pub(crate) fn vacancy(used: usize, max: usize) -> u8 {
     let free = max.saturating_sub(used) as u64;
     (free * 100 / (max as u64).max(1)) as u8
