@@ -152,8 +152,8 @@ impl Meter {
         }
     }
 
-    /// Returns how many tokens packets take. Bytes are those of frames without preamble, gap and FCS,
-    /// as in the counters.
+    /// Returns how many tokens packets take. Bytes are those of frames without preamble, gap and
+    /// FCS, as in the counters.
     fn cost(&self, (packets, bytes): (u64, u64)) -> i64 {
         if self.config.flags.has(MeterFlags::PKTPS) {
             packets as i64 * UNIT

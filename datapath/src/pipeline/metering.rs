@@ -39,7 +39,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Counts a frame in a meter. Returns by how many levels its drop precedence is raised.
     ///
     /// A super-frame costs as much as its segments together, and one band judges all of them; where
-    /// that could matter, [`meters_whole`] has it cut before.
+    /// that could matter, `meters_whole` has it cut before.
     ///
     /// Errors: why the frame goes no further.
     pub fn meter(&mut self, id: MeterId, frame: &Frame) -> Result<Option<u8>, DropReason> {
