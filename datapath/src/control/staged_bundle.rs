@@ -5,10 +5,8 @@
 //! see the state before the bundle, and the bundle's own changes the state after it. The commit
 //! switches packets to the later view in one step.
 //!
-//! At most two entries share a match and priority at any time, one in each view. If the later one
-//! replaces or modifies the earlier one, they are *twins*, and become one entry when the bundle
-//! ends. What a slice needs to undo the bundle is in the stages of entries, so there is no second
-//! log.
+//! An entry that replaces or modifies another is the *twin* of that one, until the bundle's end
+//! makes one entry of both.
 
 use alloc::{boxed::Box, collections::BTreeMap};
 
@@ -76,8 +74,6 @@ pub(crate) struct Removal {
 
 impl<E: FrameEngine> StagedBundle<E> {
     /// Begins a bundle, with a copy of groups and meters if it may change them.
-    ///
-    /// The copy is empty at first; later slices fill it.
     pub(crate) fn begin(pipeline: &mut Pipeline<E>, groups: bool) -> Self {
         set_view(pipeline, View::Before);
         Self {
@@ -90,9 +86,6 @@ impl<E: FrameEngine> StagedBundle<E> {
     }
 
     /// Makes its changes visible to packets, in constant time.
-    ///
-    /// The state of the engine is not searched: flows are looked up again when their next packet
-    /// comes.
     pub(crate) fn commit(&mut self, editor: &mut EntryEditor<'_, E>, now: Time) {
         self.phase = BundlePhase::Settling(now);
         set_view(editor.pipeline, View::After);
@@ -140,10 +133,6 @@ impl<E: FrameEngine> StagedBundle<E> {
     }
 
     /// Exchanges the groups and meters that packets see and its own, unless packets see its own.
-    ///
-    /// While the bundle is prepared or undone, that is done before and after each slice, so that
-    /// one set of functions changes both the live groups and the bundle's. After the commit,
-    /// packets see the bundle's groups anyway.
     pub(crate) fn swap_groups(&mut self, pipeline: &mut Pipeline<E>) {
         let is_settling = self.is_settling();
         if let Some(groups) = self.groups().filter(|_| !is_settling) {
@@ -152,9 +141,6 @@ impl<E: FrameEngine> StagedBundle<E> {
     }
 
     /// Ends groups and meters once all entries are done. Returns true if its end is complete.
-    ///
-    /// Tables see all entries again only then, because a slice relies on the views until the last
-    /// one.
     pub(crate) fn has_ended(&mut self, pipeline: &mut Pipeline<E>) -> bool {
         let is_seen = self.is_settling();
         let groups = self.groups.as_mut();
@@ -184,7 +170,6 @@ impl<E: FrameEngine> StagedBundle<E> {
             if let EntryStage::Added(before) = old.stage {
                 twin = self.part_from_twin(table, key.slot);
                 if twin.is_some() {
-                    // The counters go on only if no message on the way has reset them.
                     let keeps_counts = before.keeps_counts() && keeps_counts;
                     origin = AddedAs::Replaces { keeps_counts };
                 }
@@ -203,9 +188,6 @@ impl<E: FrameEngine> StagedBundle<E> {
     }
 
     /// Prepares other instructions for an entry, with or without resetting its counters.
-    ///
-    /// The entry gets a twin with the other instructions, and the same age and number: at the end
-    /// the old entry takes the instructions over and stays in its slot.
     pub(crate) fn modify(
         &mut self,
         editor: &mut EntryEditor<'_, E>,
@@ -223,7 +205,6 @@ impl<E: FrameEngine> StagedBundle<E> {
                 let created = entry.created;
                 editor
                     .pipeline
-                    // No packet has hit it yet, so it has no counters of its own to reset.
                     .instruct_entry(created, table, key, instructions, false);
                 entry_mut(editor, table, key.slot).stage =
                     EntryStage::Added(origin.and_reset(reset));
@@ -249,9 +230,6 @@ impl<E: FrameEngine> StagedBundle<E> {
     }
 
     /// Prepares the removal of an entry.
-    ///
-    /// An entry that the bundle has added goes at once, since packets have never seen it. If it had
-    /// replaced another, that one is removed at the commit, for this reason.
     pub(crate) fn remove(
         &mut self,
         editor: &mut EntryEditor<'_, E>,
@@ -265,6 +243,8 @@ impl<E: FrameEngine> StagedBundle<E> {
         match entry.stage {
             EntryStage::Doomed(_) => {}
             EntryStage::Settled => self.doom(editor, table, key, reason),
+            // Packets have never seen it, so it goes at once; what it had replaced goes in its
+            // place.
             EntryStage::Added(_) => {
                 editor.pipeline.take_entry(table, key);
                 if let Some(before) = self.part_from_twin(table, key.slot) {
@@ -275,8 +255,6 @@ impl<E: FrameEngine> StagedBundle<E> {
     }
 
     /// Inserts an entry that packets do not see, as the replacement of another if there is one.
-    ///
-    /// Restores that a pair of twins is listed under both slots.
     fn insert(
         &mut self,
         editor: &mut EntryEditor<'_, E>,
@@ -304,9 +282,6 @@ impl<E: FrameEngine> StagedBundle<E> {
     }
 
     /// Hides an entry from the later view, and removes its references to groups and meters.
-    ///
-    /// It stays in its table with all that packets need, and in the list of deadlines. It no longer
-    /// counts towards the limit of the table, and cannot be evicted.
     fn doom(
         &mut self,
         editor: &mut EntryEditor<'_, E>,
@@ -326,8 +301,6 @@ impl<E: FrameEngine> StagedBundle<E> {
     }
 
     /// Undoes [`Self::doom`].
-    ///
-    /// Its timeouts go on as if there had been no bundle: the time that has passed counts.
     fn spare(&mut self, editor: &mut EntryEditor<'_, E>, table: TableId, key: EntryKey) {
         let entry = entry_mut(editor, table, key.slot);
         entry.stage = EntryStage::Settled;
@@ -354,8 +327,6 @@ impl<E: FrameEngine> StagedBundle<E> {
     }
 
     /// Reveals the entry that takes the place of a removed entry.
-    ///
-    /// Called when the old entry has gone, so that flow monitors see the removal first.
     pub(crate) fn reveal_successor(&self, editor: &mut EntryEditor<'_, E>, of: &Removal) {
         if let (Some(key), BundlePhase::Settling(at)) = (of.successor, self.phase) {
             reveal_added(editor, at, of.table, key);
@@ -369,14 +340,12 @@ impl<E: FrameEngine> StagedBundle<E> {
         };
         let key = entry.key;
         let stage = entry.stage;
-        // After a commit, the first of two twins ends both; the other is then found settled, or
-        // gone.
+        // After a commit, the first of two twins ends both; the other is then settled, or gone.
         let twin_slot = self.part_from_twin(table, slot);
         let twin = twin_slot.and_then(|slot| Some(table_of(editor, table).at(slot)?.key));
         match (self.phase, stage) {
             (_, EntryStage::Settled) | (BundlePhase::Preparing, _) => return Ended::Revealed,
             (BundlePhase::Undoing, EntryStage::Added(_)) => {
-                // Packets have never seen it, so neither the engine nor anybody else is informed.
                 _ = editor.pipeline.take_entry(table, key);
             }
             (BundlePhase::Undoing, EntryStage::Doomed(_)) => self.spare(editor, table, key),
@@ -409,10 +378,6 @@ impl<E: FrameEngine> StagedBundle<E> {
 
     /// Merges two entries with the same match into one: removes the replaced entry, or gives the
     /// old entry the new instructions and removes the new one.
-    ///
-    /// An entry that is replaced is removed without FLOW_REMOVED, unless its timeout had ended
-    /// before the commit: then it would have expired without the bundle as well. A modified entry
-    /// with an ended timeout gets its deadline back, and expires at the next tick.
     fn settle_twins(
         &mut self,
         editor: &mut EntryEditor<'_, E>,
@@ -424,10 +389,9 @@ impl<E: FrameEngine> StagedBundle<E> {
             return Ended::Removed;
         };
         let modifies = matches!(origin, AddedAs::Modifies { .. });
+        // Without the bundle, it would have expired as well, and FLOW_REMOVED says so.
         if let (false, Some(reason)) = (modifies, expired(editor, at, table, old)) {
             editor.settle();
-            // Undone first, because a removal takes away the references of an entry, which a doomed
-            // one has lost already.
             self.spare(editor, table, old);
             return Ended::Goes(Removal {
                 table,
@@ -436,8 +400,7 @@ impl<E: FrameEngine> StagedBundle<E> {
                 successor: Some(new),
             });
         }
-        // The engine settles both, so that the sums below contain what packets have hit since the
-        // commit.
+        // The engine settles both, so the sums below have all packets since the commit, too.
         editor.goes(table, old);
         editor.goes(table, new);
         self.spare(editor, table, old);
@@ -479,8 +442,6 @@ impl<E: FrameEngine> StagedBundle<E> {
 }
 
 /// Has the packets of all tables see this view.
-///
-/// Constant time for each table; entries are not visited.
 fn set_view<E: FrameEngine>(pipeline: &mut Pipeline<E>, view: View) {
     for table in &mut pipeline.tables {
         table.view = view;
@@ -500,8 +461,6 @@ fn entry_mut<'a, E: FrameEngine>(
 }
 
 /// Makes an added entry an ordinary one; its age counts from the commit.
-///
-/// It may have been hit since the commit, and keeps that time of use.
 fn reveal<E: FrameEngine>(
     editor: &mut EntryEditor<'_, E>,
     at: Time,
@@ -529,8 +488,6 @@ fn reveal_added<E: FrameEngine>(
 }
 
 /// The timeout of an entry that ended before the commit, if one did.
-///
-/// Counters must be settled for an idle timeout, which depends on the last packet.
 fn expired<E: FrameEngine>(
     editor: &EntryEditor<'_, E>,
     at: Time,
