@@ -35,7 +35,7 @@ impl ActionSet {
 
     /// Merges actions into the set; each replaces that of its type.
     ///
-    /// Spec: OpenFlow 1.3.5 section 5.10. A set-field replaces only one of the same field.
+    /// Spec: OpenFlow 1.3.5 section 5.10. A set-field replaces only a set-field of the same field.
     pub fn write(&mut self, actions: &[Action]) {
         let set = self.0.get_or_insert_default();
         for action in actions {

@@ -21,7 +21,7 @@ impl BlockSizes {
     /// Small blocks of `small` items, and large ones that end with a huge page.
     ///
     /// `small` has to be a power of two. A large block is a whole number of huge pages, whatever
-    /// the size of an item: one of 3 * 64 bytes makes blocks of three pages.
+    /// the size of an item: items of 3 * 64 bytes make blocks of three pages.
     pub(crate) const fn of<T>(small: usize) -> Self {
         let filling = HUGE_PAGE_BYTES >> size_of::<T>().trailing_zeros();
         let large = if filling > small { filling } else { small };
@@ -30,8 +30,8 @@ impl BlockSizes {
 
     /// The block of an item, and its place there.
     ///
-    /// The small blocks together have as many items as a large one, so the number of a large block
-    /// is an item's number divided by its size, plus a constant.
+    /// The small blocks together have as many items as a large block, so the number of a large
+    /// block is an item's number divided by its size, plus a constant.
     #[inline(always)]
     pub(crate) const fn place(self, number: usize) -> (usize, usize) {
         if number < self.large {

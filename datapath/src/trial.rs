@@ -1,6 +1,6 @@
 //! State of an extension to which a trace may write, and which forgets what the trace wrote.
 //!
-//! A trial ends without a call: the next one has another number, by which the layer is recognised
+//! A trial ends without a call: the next trial has another number, by which the layer is recognised
 //! as old. So nothing has to be undone, also if the trial was broken off.
 
 use core::hash::Hash;

@@ -160,7 +160,7 @@ impl<E: FrameEngine> StagedGroups<E> {
     pub(crate) fn commit(&mut self, pipeline: &mut Pipeline<E>) {
         self.swap(pipeline);
         let mut open = Vec::new();
-        // A port went up or down during the preparation, of which the copy has not heard.
+        // A port may have gone up or down during the preparation, which the copy does not know.
         if self.port_changes != pipeline.port_changes {
             open.extend(pipeline.groups.keys());
         }

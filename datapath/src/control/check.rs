@@ -1,7 +1,7 @@
 //! Checks of flow entries and packet-outs before anything is changed.
 //!
-//! What a table's features allow is checked in `tables/admission.rs`; here are the facts that hold
-//! for every table. The text asks for these checks, so that an action which cannot work is an error
+//! The features of a table are checked in `tables/admission.rs`; here are the facts that hold for
+//! every table. The text asks for these checks, so that an action which cannot work is an error
 //! when it is sent, and not a loss of packets later: OpenFlow 1.3.5 sections 5.12, 6.4 and 7.2.5.
 
 use alloc::borrow::Cow;
@@ -19,8 +19,8 @@ use crate::pipeline::context::Pipeline;
 #[cfg(feature = "spare")]
 use crate::tables::spare_rows;
 
-/// The Ethernet types that push actions accept. A push with another one would make a header that no
-/// parser recognises, and is refused with BAD_ACTION/BAD_ARGUMENT. Spec: OpenFlow 1.3.5 section
+/// The Ethernet types that push actions accept. A push with another type would make a header that
+/// no parser recognises, and is refused with BAD_ACTION/BAD_ARGUMENT. Spec: OpenFlow 1.3.5 section
 /// 5.12.
 const VLAN_TYPES: &[u16] = &[0x8100, 0x88a8];
 const MPLS_TYPES: &[u16] = &[0x8847, 0x8848];
@@ -90,7 +90,7 @@ impl KnownFields<'_> {
     /// Returns true if nothing says that the packets have a field: its prerequisite is not met by
     /// what is known of them.
     fn lacks(&self, field: &Field, catalogue: &Catalogue) -> bool {
-        // A mapping may have given the field another prerequisite than the one it was decoded with.
+        // A mapping may have given the field another prerequisite than at the time of decoding.
         let row = catalogue.by_id(field.id.into());
         let known = self.0.as_ref();
         known.is_some_and(|known| !known.meets_need(row))
@@ -256,7 +256,7 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
     }
 }
 
-/// Errors: BAD_ACTION/BAD_OUT_PORT. Choice: a port that does not exist now is accepted, because it
+/// Errors: BAD_ACTION/BAD_OUT_PORT. Choice: a port that does not exist yet is accepted, because it
 /// may be added later; ANY and numbers that are reserved without a meaning are not.
 fn check_output(port: PortNo, packet_out: bool) -> Result<(), ErrorCode> {
     let ok = match port {

@@ -61,7 +61,8 @@ impl<E: FrameEngine> Deleted<E> {
 
     /// Deletes no more, as the bundle that asked for it is undone.
     ///
-    /// What was taken already belonged to the bundle's copy, and is only to be freed.
+    /// Groups and meters that were taken already belonged to the bundle's copy, and are only to be
+    /// freed.
     pub(crate) fn stop(&mut self) {
         (self.takes_groups, self.takes_meters) = (false, false);
     }

@@ -63,7 +63,7 @@ impl<E: FrameEngine> EntryEditor<'_, E> {
                     }
                 }
                 // The old entry has gone before, because no two entries of a view have the same
-                // match and priority. So the new one may get its slot, but never its key.
+                // match and priority. So the new entry may get its slot, but never its key.
                 let key = pipeline.insert_entry(table, entry, sent);
                 let catalogue = &pipeline.catalogue;
                 E::entry_added(engine, catalogue, &mut pipeline.tables, table, key);
@@ -149,7 +149,7 @@ impl<E: FrameEngine> Pipeline<E> {
         self.next_serial += 1;
         self.refer(&entry.instructions, true);
         let table = &mut self.tables[usize::from(number.0)];
-        // Counted before the insertion: whether the mask is new is known only now.
+        // Counted before the insertion, which makes a new mask a known one.
         self.entry_places += table.places(&entry.rule, sent.is_some());
         let created = entry.created;
         let key = table.insert(entry, sent);
@@ -193,8 +193,7 @@ impl<E: FrameEngine> Pipeline<E> {
 
     /// Removes an entry from its table, together with its deadline.
     ///
-    /// The key of an entry that is not there is no error, since another one may have taken its
-    /// slot.
+    /// A key without an entry is no error, since another entry may have taken its slot.
     pub(super) fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
         let table_of = &mut self.tables[usize::from(table.0)];
         let sent = table_of.sent.contains_key(&key.slot);
@@ -229,7 +228,7 @@ impl<E: FrameEngine> Pipeline<E> {
             .get(&key.slot)
             .cloned();
         self.set_trigger_due(table, key.slot, Time::NEVER);
-        // The watch moves as it is: a new one would not know which threshold was reached first.
+        // The watch moves as it is: a new watch would not know which threshold was reached first.
         let watch = self.tables[usize::from(table.0)].triggers.end(key.slot);
         let mut entry = self.take_entry(table, key)?;
         entry.rule = entry.rule.unshared();
@@ -247,7 +246,7 @@ impl<E: FrameEngine> Pipeline<E> {
     /// Replaces an entry's deadline by its next one, if there is one.
     ///
     /// Restores that `due` of the entry is its place in the list of deadlines, or NEVER. Packets do
-    /// not move deadlines: when an old one comes, the entry gets its next one here.
+    /// not move deadlines: when an old deadline comes, the entry gets its next deadline here.
     pub(crate) fn set_deadline(&mut self, table: TableId, key: EntryKey) {
         let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
             return;

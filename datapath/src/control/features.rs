@@ -48,7 +48,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             );
             self.changes.bulk.push_back(goes_nowhere);
         }
-        // Cached paths end with an output, which may now lead through egress tables, or no longer.
+        // Cached paths end with an output, which leads through egress tables only if there are
+        // some.
         if before.first_egress != after.first_egress {
             self.forget_flows();
         }

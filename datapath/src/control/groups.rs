@@ -150,7 +150,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Deletes a group, or all, and the entries that forward to it. Until a slice removes these,
     /// their packets are dropped with NoGroup.
     ///
-    /// Choice: a group that another one forwards to or watches stays, with
+    /// Choice: a group that another group forwards to or watches stays, with
     /// GROUP_MOD_FAILED/CHAINED_GROUP. With ALL, there is no other group left that could.
     fn delete_group(&mut self, id: GroupId) -> Result<(), ErrorCode> {
         // The number of entries that use the groups; for all groups, a sum would take too long.
@@ -345,7 +345,7 @@ impl<E: FrameEngine> Pipeline<E> {
         }
         self.n_buckets += places(buckets.iter());
         self.field_uses.actions(actions_of(&group.plans), true);
-        // The last one is looked at first: the watchers' liveness depends on that of this group.
+        // The last group is looked at first: the watchers' liveness depends on that of this group.
         let mut changed = group.watchers.clone();
         changed.push(id);
         self.groups.insert(id, group);

@@ -157,7 +157,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
 
 /// Errors: why a meter cannot be as requested.
 ///
-/// Choice: two bands with one rate are refused, as the text does not say which of them applies.
+/// Choice: two bands with one rate are refused, as the text does not say which band applies.
 fn check_meter(
     pipeline: &Pipeline<impl FrameEngine>,
     meter_mod: &MeterMod,

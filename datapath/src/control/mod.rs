@@ -2,7 +2,7 @@
 //!
 //! Most files add to `Control` or `PortControl` the methods for one kind of request; these types
 //! borrow the whole datapath, so no packet is on its way when a method begins. A request is checked
-//! before the first change, so that one that fails leaves no trace.
+//! before the first change, so that a failed request leaves no trace.
 
 mod access;
 mod bucket_change;

@@ -2,7 +2,7 @@
 //!
 //! A port is described by three sources: the interface says state and speed, a controller sets the
 //! configuration, and an extension may say what the interface does not. `Port` keeps them apart, so
-//! that news of one never overwrites what another has said.
+//! that no source overwrites what another has said.
 
 use alloc::vec::Vec;
 

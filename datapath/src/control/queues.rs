@@ -169,11 +169,11 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
                 .sender()
                 .drop_queued(number, &class, &frame, DropReason::QueueGone);
         }
-        // A port whose only queue is an unconfigured default one needs no queues.
+        // A port whose only queue is the default queue, without a configuration, needs none.
         let egress = context.egress.ports.get(&number);
         if egress.is_some_and(|egress| egress.queues().is_empty() || egress.is_plain()) {
             let rest = context.egress.ports.remove(&number);
-            // What waited there leaves at once, before frames that come after it.
+            // Frames that waited there leave at once, before any that come later.
             for (_, frame) in rest.into_iter().flat_map(|mut egress| egress.take_frames()) {
                 context.egress.waiting_bytes -= frame.buffer_bytes();
                 context.sender().transmit(frame, number, DEFAULT_QUEUE);

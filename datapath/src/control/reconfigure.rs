@@ -1,7 +1,7 @@
 //! Reconfiguration of a running datapath, which keeps its entries, groups, meters and ports.
 //!
 //! The new configuration comes as another datapath that was made with it. All entries are checked
-//! against that one's pipeline before the running one is touched, so a configuration is taken over
+//! against its pipeline before the running datapath is touched, so a configuration is taken over
 //! whole or refused.
 
 use bofuss_oflib::error::FlowModFailed;
@@ -27,7 +27,7 @@ pub(crate) fn check<E: FrameEngine>(
     own: &Pipeline<E>,
     other: &mut Pipeline<E>,
 ) -> Result<(), Obstacle> {
-    // What entries and lists count as does not depend on the configuration, only their limit does.
+    // The size of entries and lists does not depend on the configuration, only their limit does.
     if own.entry_places + own.instructions.places > other.config.max_total_entries as usize {
         return Err((TableId::ALL, FlowModFailed::TABLE_FULL));
     }
@@ -80,7 +80,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         }
         self.change_engine(config.engine);
         let pipeline = &mut *self.cx.pipeline;
-        // Hashes of existing tables depend on the secret, so the running one stays.
+        // Hashes of existing tables depend on the secret, so the running switch keeps its own.
         let secret = pipeline.config.secret;
         let old_vlans = core::mem::take(&mut pipeline.config.port_vlans);
         pipeline.config = Config { secret, ..config };

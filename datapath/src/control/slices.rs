@@ -1,9 +1,9 @@
 //! Changes in progress: begun, and continued in slices.
 //!
 //! Each slice is short, so that packets are handled in between: see the constants of
-//! `bulk_change.rs`. The agent calls [`Control::work`] until nothing is left. What is in progress
-//! is in `Changes`, in the order in which it is done: deleted groups and meters are freed first,
-//! then come changes of many entries, then the end of a bundle.
+//! `bulk_change.rs`. The agent calls [`Control::work`] until nothing is left. `Changes` has
+//! everything that is in progress: deleted groups and meters are freed first, then come changes of
+//! many entries, then the end of a bundle.
 
 use bofuss_oflib::ErrorCode;
 use bofuss_oflib::error::FlowModFailed;
@@ -64,7 +64,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
                 self.editor().edit(table, EntryEdit::Remove(key, *reason));
                 return Ok(());
             }
-            // The change selects the entries with which the new one would overlap.
+            // The change selects the entries with which the new entry would overlap.
             EntryChange::Add(_) => return Err(FlowModFailed::OVERLAP),
             EntryChange::Rank => {
                 let in_table = &mut self.cx.pipeline.tables[usize::from(table.0)];

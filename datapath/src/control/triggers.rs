@@ -148,7 +148,7 @@ pub(crate) fn next_check<E: FrameEngine>(
     }
     let tables = &pipeline.tables;
     let mut triggers = numbers.iter().map(|n| &tables[usize::from(n.0)].triggers);
-    // What the engine has not settled may have reached a threshold, too.
+    // Counts that the engine has not settled may have reached a threshold, too.
     let has_noted = triggers.any(|triggers| triggers.noted_from(0).is_some());
     let waits = has_noted || E::is_unsettled(engine);
     waits.then_some(pipeline.next_check)

@@ -1,7 +1,7 @@
 //! Egress: the queues of ports, and the contract of the disciplines that order their frames.
 //!
-//! A port without queues has no `Egress`, and its frames are sent at once. How frames come here and
-//! leave is in `pipeline/queueing.rs`; which queues there are, in `control/queues.rs`.
+//! A port without queues has no `Egress`, and its frames are sent at once. `pipeline/queueing.rs`
+//! passes frames to queues and takes them from there; `control/queues.rs` makes and deletes queues.
 
 mod classes;
 mod discipline;

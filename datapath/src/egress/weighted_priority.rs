@@ -62,7 +62,7 @@ impl WeightedPriority {
 
     /// The place of the queue in which frames for `id` wait.
     ///
-    /// The first queue is the default one, which takes frames for queues that do not exist.
+    /// The first queue is the default queue, which takes frames for queues that do not exist.
     fn place(&self, id: QueueId) -> usize {
         let own = self.queues.iter().position(|queue| queue.id == id);
         own.unwrap_or(0)

@@ -160,8 +160,8 @@ impl Selector {
     /// Lends the slots of buckets that are not live.
     ///
     /// The choice among live buckets depends on the slot alone, so that with the same live buckets,
-    /// a dead one's flows always go to the same others. Buckets are tried in proportion to the
-    /// slots that they own, and so to their weights.
+    /// the flows of a dead bucket always go to the same others. Buckets are tried in proportion to
+    /// the slots that they own, and so to their weights.
     pub(crate) fn follow(&mut self, live: &[bool]) {
         let any = self.home.iter().find(|bucket| is_live(live, **bucket));
         let mask = self.home.len() - 1;

@@ -1,9 +1,9 @@
 //! What NORMAL has learned: the port of each station, with ageing and limits, and a limit of
 //! flooding.
 //!
-//! A station is an address in a VLAN. To learn one takes constant time, but for the order of ports
-//! by count, which takes a time logarithmic in their number. Ageing costs nothing, since old
-//! stations are only ignored, and make room for new ones when a limit is reached.
+//! A station is an address in a VLAN. Learning takes constant time, but for the order of ports by
+//! count, which takes a time logarithmic in their number. Ageing costs nothing, since old stations
+//! are only ignored, and make room for new ones when a limit is reached.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -105,8 +105,8 @@ impl Bridge {
 
     /// Learns the port of a station.
     ///
-    /// The frame of a known station moves it to the front of its port's list; a frame from another
-    /// port moves it there, as the station has moved.
+    /// The frame of a known station moves it to the front of its port's list; a frame at another
+    /// port makes it a station of that port.
     pub(crate) fn learn(&mut self, now: Time, station: Station, port: PortNo, config: &Config) {
         if let Some(slot) = self.slots.get(&station).copied() {
             if self.stations[slot].port == port {
@@ -115,8 +115,8 @@ impl Bridge {
             }
             self.remove(slot);
         }
-        // At its own limit, a port can only push out its own stations; at that of the switch, the
-        // port with the most gives one up.
+        // At its own limit, a port can only push out its own stations; at the limit of the switch,
+        // the port with the most stations loses its oldest.
         if self.count(port) >= config.max_addresses(port) {
             self.forget_oldest(port);
         } else if self.stations.len() >= MAX_ADDRESSES as usize {

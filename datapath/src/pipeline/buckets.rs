@@ -36,8 +36,8 @@ impl<E: EngineNotes> GroupPass<'_, '_, E> {
     /// Gives a copy of the packet to the group. Where each packet may get another bucket, a
     /// super-frame is cut, because the wire would have seen a choice for each of its segments.
     ///
-    /// Each segment is then a packet of its own; one that is lost does not stop the others, but of
-    /// several only the first reason is counted.
+    /// Each segment is then a packet of its own; a segment that is lost does not stop the others,
+    /// but of several losses only the first is counted.
     fn copy<S: Sink>(&mut self, cx: &mut Context<'_, S, E>) -> Result<(), DropReason> {
         let group = cx
             .pipeline

@@ -30,7 +30,7 @@ pub(super) fn handle_fragment<S: Sink, E: EngineNotes>(
         cx.lane.reassembler.add(cx.now.0, packet.take())
     };
     // The reassembler has bounded memory, and trusts no fragments that overlap: it may lose this
-    // one, and those that it overlaps.
+    // fragment, and those that it overlaps.
     (0..lost).for_each(|_| cx.drop(DropReason::FragmentRefused));
     if let Some(mut whole) = whole {
         cx.run(&mut whole, E::PathNotes::default());

@@ -254,7 +254,7 @@ impl HookQuery<'_> {
             outcome,
         };
         let verdict = point(&mut *cx.hooks.all[self.hook], &mut context);
-        // The plan may be another one after any call, because it depends on the hook's generation.
+        // The plan may change in any call, because it depends on the hook's generation.
         let n_tables = cx.pipeline.tables.len();
         cx.hooks.refresh_after(self.hook, n_tables);
         (verdict, plan != cx.hooks.plan())

@@ -58,7 +58,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         match band.map(|band| band.kind) {
             Some(BandKind::Drop) => Err(DropReason::Meter),
             Some(BandKind::DscpRemark(levels)) => Ok(Some(levels)),
-            // No meter has an experimenter's band: meter-mods with one are refused.
+            // No meter has an experimenter's band: such meter-mods are refused.
             Some(BandKind::Experimenter(_)) | None => Ok(None),
         }
     }

@@ -1,7 +1,7 @@
 //! NORMAL: forwarding like an ordinary learning switch.
 //!
-//! Which port of VLANs a frame may enter or leave is in `vlan.rs`, what was learned in `bridge.rs`;
-//! here is the order of decisions: may it enter, learn the source, find the destination, flood.
+//! `vlan.rs` has the VLANs of ports, and `bridge.rs` the stations that were learned. Here is the
+//! order of decisions: may the frame enter, learn its source, find its destination, flood.
 
 use bofuss_oflib::field::{ETH_DST, ETH_SRC, VID_PRESENT, VLAN_PCP, VLAN_VID};
 use bofuss_oflib::message::port::PortConfig;
@@ -47,7 +47,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         let is_port = self.pipeline.ports.contains_key(&ingress);
         let fixed = &self.pipeline.config.static_addresses;
         if !source.is_multicast() && is_port && !fixed.contains_key(&(tag, source)) {
-            // What a trace would have learned is kept apart, and forgotten when it ends.
+            // Stations that a trace would have learned are kept apart, and forgotten when it ends.
             if S::DRY {
                 self.pipeline.bridge.tried.push((tag, source))
             } else {

@@ -25,7 +25,7 @@ use crate::{DropReason, EgressDrop, Microflow, Port, Sink, Step, Time};
 pub const MAX_WAITING_BYTES: usize = 32 << 20;
 /// The most frames that one port sends in a row, so that others get their turn.
 ///
-/// What is still due makes the next wakeup come at once.
+/// If more frames are due, the next wakeup comes at once.
 const FRAMES_PER_RELEASE: usize = 64;
 
 /// All that frames need to leave by a port: the ports, their queues, and who learns of drops.

@@ -113,7 +113,7 @@ impl<'k, E: EngineNotes> SuperFrame<'k, E> {
         // If its packets have met a hook that has to see each of them, the remaining ones may meet
         // it as well.
         let most = if cx.lane.work.by_segment { 1 } else { agreeing };
-        // So many segments that all their copies together are about the work of one turn.
+        // The copies of all these segments together are about the work of one turn.
         (WORK_PER_TURN / copies.max(1)).max(1).min(most)
     }
 

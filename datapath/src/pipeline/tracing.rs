@@ -36,7 +36,7 @@ pub(super) fn trace_lookup(
     let key = packet.key();
     let won = hit.and_then(|hit| table.get(hit));
     let mut near = Vec::new();
-    // An index of labels or masks would not help: any entry may be the nearest one.
+    // An index of labels or masks would not help: any entry may be the nearest.
     for (_, entry) in table.entries(EntryKey::FIRST).take(*searches) {
         *searches -= 1;
         let is_after = won.is_some_and(|won| entry.key > won.key);
@@ -119,7 +119,7 @@ fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
 /// Sends a packet through the tables for the steps of its trace: with a sink that is
 /// [`Sink::DRY`], nothing is counted, learned or changed.
 ///
-/// A packet that its port would not accept is shown as dropped, as a received one is.
+/// A packet that its port would not accept is shown as dropped, as if it had been received.
 pub(crate) fn trace<S: Sink, E: EngineNotes>(cx: &mut Context<'_, S, E>, mut packet: Packet) {
     let ingress = cx.pipeline.ports.get(&packet.in_port());
     match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {

@@ -52,7 +52,7 @@ pub const TABLE_CONFIG_BITS: u32 = 3;
 /// The name and features of a table of the pipeline.
 ///
 /// A pipeline has up to 254 of these, and their lists of fields and actions are long; so tables
-/// that were never restricted all share one list.
+/// that were never restricted share their lists.
 #[derive(Clone, Debug)]
 pub(crate) struct Abilities {
     /// Everything except the properties.
@@ -183,8 +183,8 @@ impl Abilities {
     /// The features of a table with these abilities after the request `wanted`, within `bound`. If
     /// the request omits the stages, those of the bound apply.
     ///
-    /// A request without properties changes nothing about them. One with properties has to name
-    /// each that 1.3 has, except those of the table-miss entry.
+    /// A request without properties changes nothing about them. If a request has properties, it has
+    /// to name each property of 1.3, except those of the table-miss entry.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_METADATA, BAD_CAP, BAD_ARGUMENT, BAD_TYPE or
     /// BAD_FEATURES.

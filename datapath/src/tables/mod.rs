@@ -1,8 +1,8 @@
 //! Flow tables: entries, classifiers and table features.
 //!
-//! A `Table` knows no ports, groups or meters. What spans several tables, such as deadlines and
-//! references to groups, is in the `Pipeline`, and `control/entries.rs` changes it together with
-//! the tables.
+//! A `Table` knows no ports, groups or meters. State that spans several tables, such as deadlines
+//! and references to groups, is in the `Pipeline`, and `control/entries.rs` changes it together
+//! with the tables.
 
 pub(crate) mod admission;
 pub(crate) mod classifier;

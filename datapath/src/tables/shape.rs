@@ -219,8 +219,8 @@ impl PipelineShape {
     /// Computes the requested pipeline.
     ///
     /// All descriptions of a request are for one command. REPLACE describes the whole pipeline, and
-    /// a table that it does not name is no longer part of it; other commands are about the named
-    /// tables alone. Spec: OpenFlow 1.5.1 section 7.3.5.18.
+    /// a table that it does not name is not part of it; other commands are about the named tables
+    /// alone. Spec: OpenFlow 1.5.1 section 7.3.5.18.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
     /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.

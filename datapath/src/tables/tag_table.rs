@@ -126,7 +126,7 @@ impl TagTable {
 
     /// The first slot with this hash for which `is` returns true.
     ///
-    /// Any lane may be a false one, so `is` has to compare the whole item.
+    /// Any lane may be marked wrongly, so `is` has to compare the whole item.
     #[inline]
     pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         let mut bucket = self.home_bucket(self.home(hash))?;
@@ -225,7 +225,7 @@ impl TagTable {
 
     /// The bucket from which the last one was split, and the bit in which their numbers differ.
     ///
-    /// The last bucket has the number of that one and one higher bit.
+    /// The last bucket's number is that of the former with one higher bit set.
     fn split(&self) -> (usize, u32) {
         let last = self.n_buckets - 1;
         let level = last.ilog2();
