@@ -63,8 +63,8 @@ impl Cursor {
 
     /// Returns true if it is past the place of an entry, in the order in which `engine` walks.
     ///
-    /// For what is changed while a walk is interrupted: an entry that the walk has passed is not
-    /// seen by it any more.
+    /// A change of an entry that a walk has passed is not seen by the walk, even if it goes on
+    /// later.
     pub fn has_passed(&self, table: TableId, key: EntryKey, engine: Engine) -> bool {
         let here = *self.tables.start();
         if self.tables.is_empty() || table.0 < here {

@@ -2,8 +2,8 @@
 //!
 //! The methods of `Pipeline` below keep what depends on the entries of a table in step: the shared
 //! instructions and masks, the references to groups and meters, the fields in use, the deadlines
-//! and triggers, and how many entries count towards the limit. They do not know the engine and the
-//! flow monitors, so only the editor and the bundle call them.
+//! and triggers, and how many entries count towards the limit. They inform neither the engine nor
+//! flow monitors, so only the editor and the bundle add, change and remove entries by them.
 
 use alloc::boxed::Box;
 

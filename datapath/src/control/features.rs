@@ -14,10 +14,10 @@ use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::frame_engine::FrameEngine;
 
 impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
-    /// Changes the pipeline to `wanted`, or changes nothing. A table whose features shrink or whose
-    /// stage changes loses its entries without FLOW_REMOVED, and so do entries with a goto-table
-    /// that is no longer allowed. Tables that are not named are removed from the pipeline or stay
-    /// unchanged, depending on the command. Spec: OpenFlow 1.5.1 section 7.3.5.18.
+    /// Changes the pipeline to `wanted`, or changes nothing. A table whose features or stage change
+    /// loses its entries without FLOW_REMOVED, and so do entries with a goto-table that is no
+    /// longer allowed. Tables that are not named are removed from the pipeline or stay unchanged,
+    /// depending on the command. Spec: OpenFlow 1.5.1 section 7.3.5.18.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
     /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.

@@ -168,9 +168,6 @@ impl<S: Sink, E: FrameEngine> HookCalls<'_, S, E> {
     }
 
     /// Informs controllers and hooks if a port's description is new, or another than before.
-    ///
-    /// A port that looks the same to controllers may still have become another for groups, so
-    /// liveness is determined in each case.
     fn described(&mut self, before: Option<PortDesc>, after: &PortDesc) {
         let number = after.port_no;
         self.cx.pipeline.port_liveness_changed(number);
