@@ -41,6 +41,8 @@ pub struct Port {
     /// packet is preceded by [`bofuss_packet::packet_type::FRONT_BYTES`] bytes that the port does
     /// not see.
     pub without_ethernet: bool,
+    /// The part of `stats.tx_dropped` that its driver dropped; the switch dropped the rest.
+    pub driver_dropped: u64,
     /// The state that the interface says.
     pub(crate) interface_state: PortState,
     /// What an extension says.
@@ -98,10 +100,14 @@ impl Port {
     }
 
     /// Sets the counters that the port's driver keeps: frames lost at reception and transmission.
+    ///
+    /// Only `tx_dropped` also counts what the switch drops, which stays.
     pub(crate) fn set_driver_counters(&mut self, lost: &PortStats) {
         self.stats.rx_over_err = lost.rx_over_err;
         self.stats.rx_errors = lost.rx_errors;
         self.stats.tx_errors = lost.tx_errors;
-        self.stats.tx_dropped = lost.tx_dropped;
+        let own = self.stats.tx_dropped - self.driver_dropped;
+        self.stats.tx_dropped = own.saturating_add(lost.tx_dropped);
+        self.driver_dropped = lost.tx_dropped;
     }
 }

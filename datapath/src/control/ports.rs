@@ -49,6 +49,7 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
             stats: PortStats::default(),
             since: self.cx.now,
             without_ethernet: false,
+            driver_dropped: 0,
             interface_state: desc.state,
             properties: PortProperties::default(),
         };

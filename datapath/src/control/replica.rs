@@ -216,13 +216,16 @@ impl<'a, E: FrameEngine> Replica<'a, E> {
 }
 
 impl Port {
-    /// Takes what it has counted.
+    /// Takes what it has counted, but not what its driver has: the leader reads all drivers.
     fn take_stats(&mut self) -> PortStats {
         let empty = PortStats {
             port_no: self.stats.port_no,
+            tx_dropped: self.driver_dropped,
             ..PortStats::default()
         };
-        core::mem::replace(&mut self.stats, empty)
+        let mut taken = core::mem::replace(&mut self.stats, empty);
+        taken.tx_dropped -= self.driver_dropped;
+        taken
     }
 
     /// Adds what a replica of it has counted.

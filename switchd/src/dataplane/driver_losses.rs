@@ -36,7 +36,11 @@ impl DriverLosses {
                 tx_errors: counters.tx_errors(),
                 ..port.stats.clone()
             };
-            if lost == port.stats {
+            let known = PortStats {
+                tx_dropped: port.driver_dropped,
+                ..port.stats.clone()
+            };
+            if lost == known {
                 continue;
             }
             live.give(

@@ -5,6 +5,7 @@ extern crate std;
 use alloc::{string::String, vec, vec::Vec};
 
 use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
+use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::{Action, Catalogue, Mac};
 use bofuss_packet::{Packet, craft, offload};
@@ -218,6 +219,25 @@ fn a_full_queue_drops_and_counts() {
         (queue.tx_packets, queue.tx_errors, port.tx_dropped),
         (1, 2, 2)
     );
+    // What the driver drops is counted in the same counter, and replaces nothing there.
+    for (driver, all) in [(3, 5), (4, 6)] {
+        let lost = PortStats {
+            tx_dropped: driver,
+            ..PortStats::default()
+        };
+        datapath
+            .port_control(Time(0), &mut out)
+            .set_driver_counters(P1, &lost);
+        assert_eq!(datapath.ports()[&P1].stats.tx_dropped, all);
+    }
+    // A follower passes on only what it has dropped itself, since the leader knows its drivers.
+    #[cfg(feature = "replicas")]
+    {
+        let counts = datapath.replica().take_counts();
+        assert_eq!(datapath.ports()[&P1].stats.tx_dropped, 4);
+        assert!(datapath.replica().add_counts(counts).is_ok());
+        assert_eq!(datapath.ports()[&P1].stats.tx_dropped, 6);
+    }
     let drops: Vec<_> = datapath.lane().drops().collect();
     assert_eq!(drops, [(DropReason::QueueFull, 2)]);
     let waits = datapath.queues().waiting_bytes;
