@@ -22,12 +22,14 @@ pub(crate) fn groups<'a>(
 
 /// The meters of instructions: METER instructions and METER actions.
 pub(crate) fn meters(instructions: &Instructions) -> impl Iterator<Item = MeterId> {
-    let first = match instructions.list().first() {
-        Some(Instruction::Meter(id)) => Some(*id),
-        _ => None,
-    };
-    let others = instructions.actions().filter_map(meter_of);
-    first.into_iter().chain(others)
+    let own = instructions.list().iter().filter_map(|one| {
+        if let Instruction::Meter(id) = one {
+            Some(*id)
+        } else {
+            None
+        }
+    });
+    own.chain(instructions.actions().filter_map(meter_of))
 }
 
 /// The meter of a METER action.
@@ -71,4 +73,30 @@ pub fn count(counter: &mut BucketCounter, (packets, bytes): (u64, u64)) {
 #[cfg(any(feature = "replicas", feature = "restore"))]
 pub fn add(counter: &mut BucketCounter, more: BucketCounter) {
     count(counter, (more.packet_count, more.byte_count));
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{vec, vec::Vec};
+
+    use bofuss_oflib::ext::{ExtKind, ExtRow, ExtValue};
+
+    use super::*;
+
+    static FIRST: ExtRow = ExtRow::new(ExtKind::Instruction, 1, 1, "first").that_runs_first();
+
+    #[test]
+    fn a_meter_is_found_after_an_instruction_that_runs_before_it() {
+        let first = ExtValue::new(&FIRST, Vec::new(), Default::default());
+        let list = vec![
+            Instruction::Meter(MeterId(7)),
+            Instruction::Experimenter(first),
+        ];
+        let instructions = Instructions::new(list).expect("one of each");
+        assert!(matches!(
+            instructions.list()[0],
+            Instruction::Experimenter(_)
+        ));
+        assert_eq!(meters(&instructions).collect::<Vec<_>>(), [MeterId(7)]);
+    }
 }
