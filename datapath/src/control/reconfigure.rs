@@ -96,6 +96,9 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         let n_tables = pipeline.shape.n_tables();
         let new_table = || Table::new(E::classifier(engine, secret), engine);
         pipeline.tables.resize_with(n_tables, new_table);
+        // A table that goes is empty, but may have had an entry with a trigger since the last tick.
+        let triggered = &mut pipeline.triggered_tables;
+        triggered.retain(|number| usize::from(number.0) < n_tables);
         for (id, group) in &mut pipeline.groups {
             let algorithm = pipeline.config.algorithm(*id);
             let seed = pipeline.config.seed;
@@ -130,5 +133,42 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         }
         let engine = &mut self.cx.lane.engine;
         E::replace_tables(engine, &pipeline.catalogue, &mut pipeline.tables, fields);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use bofuss_frame::{Frame, Pool};
+    use bofuss_oflib::Catalogue;
+    use bofuss_oflib::message::FlowModCommand;
+    use bofuss_oflib::text::parse_flow;
+
+    use super::*;
+    use crate::{Datapath, Time};
+
+    fn switch(n_tables: u8) -> Datapath {
+        let config = Config {
+            n_tables,
+            ..Config::default()
+        };
+        Datapath::new(config, Catalogue::default().into(), Pool::new(1 << 20))
+    }
+
+    #[test]
+    fn a_table_that_had_a_trigger_may_go() {
+        let mut datapath = switch(2);
+        let sink = &mut Vec::<Frame>::new();
+        let text = "table=1,priority=1,actions=stat_trigger(packet_count=1)";
+        for command in [FlowModCommand::ADD, FlowModCommand::DELETE_STRICT] {
+            let flow = parse_flow(text, command, datapath.catalogue()).expect(text);
+            let done = datapath.control(Time(0), sink).flow_mod(&flow);
+            assert_eq!(done, Ok(()));
+        }
+        let mut other = switch(1);
+        assert_eq!(datapath.check_reconfigure(&mut other), Ok(()));
+        datapath.reconfigure(Time(0), other, sink);
+        assert_eq!(datapath.next_tick(), None);
     }
 }
