@@ -82,3 +82,23 @@ fn an_entry_that_a_bundle_removes_expires_with_its_end() {
         }
     }
 }
+
+#[test]
+fn an_entry_that_had_a_packet_before_its_deadline_is_replaced_and_not_expired() {
+    for engine in ENGINES {
+        let mut lab = lab(engine);
+        let entry = "priority=9,idle_timeout=1,send_flow_rem,actions=output:2";
+        lab.flow(C::ADD, entry);
+        assert_eq!(out(&mut lab, 1), [2]);
+        assert_eq!(out(&mut lab, 1), [2]);
+        lab.now = lab.now.after(900_000_000);
+        assert_eq!(out(&mut lab, 1), [2], "by the cache, if there is one");
+        // The commit comes before the tick at which the deadline would be put off.
+        lab.now = lab.now.after(200_000_000);
+        let again = flow(&lab, C::ADD, entry);
+        assert_eq!(add(&mut lab, 1, again), []);
+        assert_eq!(ask(&mut lab, 9, control(T::COMMIT_REQUEST, BOTH)), []);
+        lab.work();
+        assert_eq!(removals(&lab), [], "{engine:?}");
+    }
+}

@@ -389,9 +389,10 @@ impl<E: FrameEngine> StagedBundle<E> {
             return Ended::Removed;
         };
         let modifies = matches!(origin, AddedAs::Modifies { .. });
-        // Without the bundle, it would have expired as well, and FLOW_REMOVED says so.
+        editor.settle();
+        // Without the bundle, it would have expired as well, and FLOW_REMOVED says so, unless a
+        // packet that is settled only now has put that off.
         if let (false, Some(reason)) = (modifies, expired(editor, at, table, old)) {
-            editor.settle();
             self.spare(editor, table, old);
             return Ended::Goes(Removal {
                 table,
