@@ -40,18 +40,21 @@ impl<'a, E: FrameEngine> Restore<'a, E> {
         Self { pipeline }
     }
 
-    /// Gives the entry that a flow-mod has added its past; its timeouts go on. Returns false if
-    /// there is no such entry.
+    /// Gives the entry that a flow-mod has added its past; its timeouts and thresholds go on.
+    /// Returns false if there is no such entry.
     pub fn entry(&mut self, added: &FlowMod, past: EntryPast) -> bool {
         let Some((table, key)) = self.find(added) else {
             return false;
         };
-        if let Some(entry) = table.get_mut(key) {
-            (entry.created, entry.used) = (past.created, past.used);
-            (entry.packets, entry.bytes) = (past.packets, past.bytes);
-            entry.flags = past.flags.into();
-        }
+        let entry = &mut table.entries[key.slot];
+        let now = core::mem::replace(&mut entry.created, past.created);
+        entry.used = past.used;
+        (entry.packets, entry.bytes) = (past.packets, past.bytes);
+        entry.flags = past.flags.into();
+        table.eviction.insert(&table.entries[key.slot]);
         self.pipeline.set_deadline(added.table_id, key);
+        // Thresholds that it had reached before now were reported in the earlier run.
+        self.pipeline.watch(added.table_id, key.slot, now);
         true
     }
 
@@ -127,5 +130,78 @@ impl<'a, E: FrameEngine> Restore<'a, E> {
             self.pipeline.bridge.learn(seen, station, port, config);
         }
         exists
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_frame::{Frame, Pool};
+    use bofuss_oflib::Catalogue;
+    use bofuss_oflib::message::table_mod::TableConfig;
+    use bofuss_oflib::message::{FlowModCommand, TableMod};
+    use bofuss_oflib::text::parse_flow;
+    use bofuss_oflib::types::TableId;
+
+    use super::*;
+    use crate::{Config, Datapath, EntryKey};
+
+    const NOW: Time = Time(100 * Time::SEC);
+
+    fn switch() -> Datapath {
+        let config = Config {
+            max_entries: 2,
+            ..Config::default()
+        };
+        Datapath::new(config, Catalogue::default().into(), Pool::new(1 << 20))
+    }
+
+    fn add(datapath: &mut Datapath, text: &str) -> FlowMod {
+        let flow = parse_flow(text, FlowModCommand::ADD, datapath.catalogue()).expect(text);
+        let sink = &mut Vec::<Frame>::new();
+        let added = datapath.control(NOW, sink).flow_mod(&flow);
+        assert_eq!(added, Ok(()));
+        flow
+    }
+
+    fn created(sec: u64) -> EntryPast {
+        let at = Time(sec * Time::SEC);
+        EntryPast {
+            created: at,
+            used: at,
+            ..EntryPast::default()
+        }
+    }
+
+    #[test]
+    fn a_full_table_evicts_a_restored_entry_that_expires_first() {
+        let mut datapath = switch();
+        let evicts = TableMod {
+            table_id: TableId(0),
+            config: TableConfig::EVICTION.0,
+            ..TableMod::default()
+        };
+        let sink = &mut Vec::<Frame>::new();
+        let configured = datapath.control(NOW, sink).configure_filling(&evicts);
+        assert_eq!(configured, Ok(()));
+        let first = add(&mut datapath, "priority=1,hard_timeout=100,actions=drop");
+        // It ends at 120 s, and the other one at 150 s.
+        assert!(datapath.restore().entry(&first, created(20)));
+        add(&mut datapath, "priority=2,hard_timeout=50,actions=drop");
+        add(&mut datapath, "priority=3,actions=drop");
+        let entries = datapath.tables()[0].entries(EntryKey::FIRST);
+        let mut left: Vec<u16> = entries.map(|(_, entry)| entry.key.priority.0).collect();
+        left.sort_unstable();
+        assert_eq!(left, [2, 3]);
+    }
+
+    #[test]
+    fn the_thresholds_of_a_restored_entry_count_from_when_it_was_first_added() {
+        let mut datapath = switch();
+        let text = "priority=1,actions=stat_trigger(duration=10),output:2";
+        let added = add(&mut datapath, text);
+        assert!(datapath.restore().entry(&added, created(95)));
+        assert_eq!(datapath.next_tick(), Some(Time(105 * Time::SEC)));
+        assert!(datapath.restore().entry(&added, created(50)));
+        assert_eq!(datapath.next_tick(), None, "it was reported at 60 s");
     }
 }
