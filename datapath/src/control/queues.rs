@@ -172,12 +172,9 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
         // A port whose only queue is the default queue, without a configuration, needs none.
         let egress = context.egress.ports.get(&number);
         if egress.is_some_and(|egress| egress.queues().is_empty() || egress.is_plain()) {
-            let rest = context.egress.ports.remove(&number);
-            // Frames that waited there leave at once, before any that come later.
-            for (_, frame) in rest.into_iter().flat_map(|mut egress| egress.take_frames()) {
-                context.egress.waiting_bytes -= frame.buffer_bytes();
-                context.sender().transmit(frame, number, DEFAULT_QUEUE);
-            }
+            // Frames that wait there leave at once, before any that come later.
+            context.sender().send_waiting(number);
+            context.egress.ports.remove(&number);
         }
         Ok(())
     }

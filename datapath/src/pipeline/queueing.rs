@@ -203,8 +203,7 @@ impl<S: Sink> PortSender<'_, S> {
     /// A port that is down loses its frames, because they would be old when it comes up again. A
     /// full port keeps them: it calls when it has room, and until then its egress has no timer.
     pub(crate) fn release(&mut self, number: PortNo) {
-        let block = self.ports.get(&number).map(Port::egress_block);
-        if let Some(reason) = block.unwrap_or(Some(DropReason::NoSuchPort)) {
+        if let Some(reason) = self.egress_block(number) {
             return self.clear_queues(number, reason);
         }
         for _ in 0..FRAMES_PER_RELEASE {
@@ -224,6 +223,12 @@ impl<S: Sink> PortSender<'_, S> {
         }
     }
 
+    /// The reason for which a port sends nothing now, if there is one.
+    fn egress_block(&self, number: PortNo) -> Option<DropReason> {
+        let block = self.ports.get(&number).map(Port::egress_block);
+        block.unwrap_or(Some(DropReason::NoSuchPort))
+    }
+
     /// Drops all frames that wait at a port.
     pub(crate) fn clear_queues(&mut self, number: PortNo, reason: DropReason) {
         let egress = self.queues.ports.get_mut(&number);
@@ -233,11 +238,15 @@ impl<S: Sink> PortSender<'_, S> {
         }
     }
 
-    /// Sends all frames that wait at a port, whatever its rates.
+    /// Sends all frames that wait at a port, whatever its rates and its room; drops all of them if
+    /// the port is down.
     ///
-    /// Called when another process takes over the port: it is better to send too fast for a moment
-    /// than to lose the frames.
+    /// Called when another process takes over the port, or when its queues go: it is better to send
+    /// too fast for a moment than to lose the frames.
     pub(crate) fn send_waiting(&mut self, number: PortNo) {
+        if let Some(reason) = self.egress_block(number) {
+            return self.clear_queues(number, reason);
+        }
         let egress = self.queues.ports.get_mut(&number);
         let frames = egress.map(Egress::take_frames);
         for (class, frame) in frames.into_iter().flatten() {

@@ -6,6 +6,7 @@ use alloc::{string::String, vec, vec::Vec};
 
 use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::multipart::PortStats;
+use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::{Action, Catalogue, Mac};
 use bofuss_packet::{Packet, craft, offload};
@@ -329,5 +330,29 @@ fn a_trace_names_the_queue() {
         send(&mut datapath, &mut out, asked, frame);
         let step = alloc::format!("queue\t1\t{has}");
         assert!(out.steps.contains(&step), "{:?}", out.steps);
+    }
+}
+
+#[test]
+fn frames_that_wait_at_a_port_that_is_down_are_dropped_when_its_queues_or_the_switch_go() {
+    for queues_go in [true, false] {
+        let (mut datapath, mut out) = (switch(0, 1), Out::default());
+        datapath
+            .modify_queue(Time(0), P1, Q1, priority(1))
+            .expect("is right");
+        out.full = true;
+        let frame = numbered(&datapath, 1);
+        send(&mut datapath, &mut out, DEFAULT_QUEUE, frame);
+        let mut ports = datapath.port_control(Time(0), &mut out);
+        ports.configure(P1, PortConfig::PORT_DOWN, PortConfig::PORT_DOWN);
+        if queues_go {
+            ports.delete_queue(P1, Q1).expect("is there");
+        } else {
+            ports.send_waiting();
+        }
+        assert!(out.frames.is_empty());
+        let drops: Vec<_> = datapath.lane().drops().collect();
+        assert_eq!(drops, [(DropReason::PortDown, 1)]);
+        assert_eq!(datapath.queues().waiting_bytes, 0);
     }
 }
