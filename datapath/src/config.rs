@@ -41,7 +41,7 @@ pub struct Config {
     pub group_select: BTreeMap<GroupId, Algorithm>,
     /// The most addresses that NORMAL learns on a port,
     pub max_addresses: u32,
-    /// and exceptions by port; at least 1.
+    /// and exceptions by port; 0 for none.
     pub port_addresses: BTreeMap<PortNo, u32>,
     /// The ports of stations that NORMAL does not learn: they do not move, and are not forgotten.
     pub static_addresses: BTreeMap<Station, PortNo>,

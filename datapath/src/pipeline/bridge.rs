@@ -117,7 +117,11 @@ impl Bridge {
         }
         // At its own limit, a port can only push out its own stations; at the limit of the switch,
         // the port with the most stations loses its oldest.
-        if self.count(port) >= config.max_addresses(port) {
+        let most = config.max_addresses(port);
+        if most == 0 {
+            return;
+        }
+        if self.count(port) >= most {
             self.forget_oldest(port);
         } else if self.stations.len() >= MAX_ADDRESSES as usize {
             let (_, fullest) = self.by_count.last().expect("some port has the stations");
@@ -261,5 +265,28 @@ impl Bridge {
         let may = *allowed > 0;
         *allowed = allowed.saturating_sub(u64::from(!dry));
         may
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_oflib::Mac;
+
+    use super::*;
+
+    const P1: PortNo = PortNo(1);
+
+    #[test]
+    fn a_port_that_may_learn_nothing_learns_nothing() {
+        let config = Config {
+            max_addresses: 0,
+            ..Config::default()
+        };
+        let mut bridge = Bridge::default();
+        for n in 0..3 {
+            bridge.learn(Time(0), (0, Mac([n; 6])), P1, &config);
+            assert_eq!(bridge.stations(Time(0)).count(), 0);
+            bridge.forget_stations(P1);
+        }
     }
 }
