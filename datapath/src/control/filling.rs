@@ -81,8 +81,9 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
 
     /// Returns true if a table has room for one more entry without an eviction.
     pub fn has_place(&self, table: TableId) -> bool {
-        let used = self.cx.pipeline.tables[usize::from(table.0)].len_after();
-        self.cx.pipeline.shape.has_table(table) && used < self.cx.pipeline.shape.max_entries(table)
+        let Pipeline { shape, tables, .. } = &self.cx.pipeline;
+        shape.has_table(table)
+            && tables[usize::from(table.0)].len_after() < shape.max_entries(table)
     }
 
     /// The configuration of each table.
@@ -201,5 +202,28 @@ fn check_properties(table_mod: &TableMod) -> Result<(), ErrorCode> {
             Err(BadProperty::BAD_VALUE)
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_frame::{Frame, Pool};
+    use bofuss_oflib::Catalogue;
+
+    use super::*;
+    use crate::{Config, Datapath, Time};
+
+    #[test]
+    fn a_table_that_is_not_there_has_no_place() {
+        let config = Config {
+            n_tables: 2,
+            ..Config::default()
+        };
+        let pool = Pool::new(1 << 20);
+        let mut datapath: Datapath = Datapath::new(config, Catalogue::default().into(), pool);
+        let sink = &mut Vec::<Frame>::new();
+        let control = datapath.control(Time(0), sink);
+        let places = [0, 1, 2, 255].map(|number| control.has_place(TableId(number)));
+        assert_eq!(places, [true, true, false, false]);
     }
 }
