@@ -24,6 +24,8 @@ const AGEING_NS: u64 = 300 * Time::SEC;
 /// of its frames copied to all others.
 const FLOODS_PER_SEC: u64 = 10_000;
 const FLOOD_BURST: u64 = 10_000;
+/// Nanoseconds after which a port may flood one more frame.
+const FLOOD_INTERVAL: u64 = Time::SEC / FLOODS_PER_SEC;
 
 /// A known station. Those of a port form a list, the last seen first.
 #[derive(Debug)]
@@ -115,12 +117,12 @@ impl Bridge {
             }
             self.remove(slot);
         }
-        // At its own limit, a port can only push out its own stations; at the limit of the switch,
-        // the port with the most stations loses its oldest.
         let most = config.max_addresses(port);
         if most == 0 {
             return;
         }
+        // At its own limit, a port can only push out its own stations; at the limit of the switch,
+        // the port with the most stations loses its oldest.
         if self.count(port) >= most {
             self.forget_oldest(port);
         } else if self.stations.len() >= MAX_ADDRESSES as usize {
@@ -253,15 +255,13 @@ impl Bridge {
 
     /// Returns true if a port may flood one more frame.
     ///
-    /// Whole tokens are earned, and what has passed of the next one is lost. So a port that floods
-    /// all the time may get less than its rate, and never more. With `dry`, none is taken.
+    /// Whole tokens are earned, and the time since the last one counts for the next. With `dry`,
+    /// none is taken.
     pub(super) fn may_flood(&mut self, now: Time, port: PortNo, dry: bool) -> bool {
         let (allowed, at) = &mut self.learner(now, port).floods;
-        let earned = now.since(*at) / (Time::SEC / FLOODS_PER_SEC);
-        if earned > 0 {
-            *allowed = (*allowed + earned).min(FLOOD_BURST);
-            *at = now;
-        }
+        let earned = now.since(*at) / FLOOD_INTERVAL;
+        *allowed = (*allowed + earned).min(FLOOD_BURST);
+        *at = at.after(earned * FLOOD_INTERVAL);
         let may = *allowed > 0;
         *allowed = allowed.saturating_sub(u64::from(!dry));
         may
@@ -288,5 +288,20 @@ mod tests {
             assert_eq!(bridge.stations(Time(0)).count(), 0);
             bridge.forget_stations(P1);
         }
+    }
+
+    #[test]
+    fn a_port_that_floods_all_the_time_gets_its_rate() {
+        let mut bridge = Bridge::default();
+        let mut floods = 0;
+        for at in (0..Time::SEC).step_by(99_000) {
+            floods += u64::from(bridge.may_flood(Time(at), P1, false));
+        }
+        assert_eq!(floods, 10_102, "the burst is not used up yet");
+        for at in (Time::SEC..10 * Time::SEC).step_by(33_000) {
+            floods += u64::from(bridge.may_flood(Time(at), P1, false));
+        }
+        let most = FLOOD_BURST + 10 * FLOODS_PER_SEC;
+        assert!((most - 1..=most).contains(&floods), "{floods}");
     }
 }
