@@ -196,9 +196,9 @@ fn check_queue(
     if id == QueueId::ALL {
         return Err(NO_QUEUE);
     }
-    let guaranteed = spec.min.is_some_and(|rate| rate != Rate::PerMille(0));
+    // A guarantee of nothing needs no rate.
+    let guaranteed = !matches!(spec.min, None | Some(Rate::Kbps(0) | Rate::PerMille(0)));
     let share = matches!(spec.max, Some(Rate::PerMille(_)));
-    // A guaranteed share of 0 is no guarantee, so it needs no rate.
     if port_kbps == 0 && (guaranteed || share) {
         return Err(NO_RATE);
     }

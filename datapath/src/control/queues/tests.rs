@@ -356,3 +356,15 @@ fn frames_that_wait_at_a_port_that_is_down_are_dropped_when_its_queues_or_the_sw
         assert_eq!(datapath.queues().waiting_bytes, 0);
     }
 }
+
+#[test]
+fn a_guarantee_of_nothing_needs_no_rate() {
+    let mut datapath = switch(0, 1);
+    for nothing in [Rate::Kbps(0), Rate::PerMille(0)] {
+        let spec = QueueSpec {
+            min: Some(nothing),
+            ..QueueSpec::default()
+        };
+        assert_eq!(datapath.modify_queue(Time(0), P1, Q1, spec), Ok(()));
+    }
+}
