@@ -8,8 +8,7 @@ use bofuss_packet::EditError;
 
 use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
-use crate::pipeline::walk::Walk;
-use crate::pipeline::walk::{PendingOutput, Stage};
+use crate::pipeline::walk::{PendingOutput, Stage, Walk};
 use crate::{DropReason, Sink, Step};
 
 impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
@@ -99,9 +98,10 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
 
     /// Sends a packet-out's packet through the tables.
     fn enter_tables(&mut self, walk: &mut Walk<'_, E>) -> Result<(), DropReason> {
-        if core::mem::replace(&mut walk.stage, Stage::Tables) != Stage::BeforeTables {
+        if walk.stage != Stage::BeforeTables {
             return Err(DropReason::Resubmitted);
         }
+        walk.stage = Stage::Tables;
         let mut packet = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
         walk.output.sent = true;
         self.run(&mut packet, E::PathNotes::default());
