@@ -21,6 +21,10 @@ pub enum WantedResult {
     Refused(ErrorCode),
 }
 
+/// The entry that is being added, with the number of the hook that wants it, and what becomes of it
+/// if no slice of the addition fails.
+pub(crate) type BeingAdded = (usize, Box<FlowMod>, WantedResult);
+
 /// The entries that wait, each with the number of the hook that wants it.
 #[derive(Debug, Default)]
 pub(crate) struct WantedEntries(VecDeque<(usize, Box<FlowMod>)>);

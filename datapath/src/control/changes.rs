@@ -20,6 +20,9 @@ pub struct Changes<E: FrameEngine> {
     pub(super) bundle: Option<StagedBundle<E>>,
     /// The recorded changes of entries.
     pub(super) news: News,
+    /// The entry that is being added for a hook.
+    #[cfg(feature = "wanted")]
+    pub(super) wanted: Option<crate::wanted_entries::BeingAdded>,
 }
 
 impl<E: FrameEngine> Default for Changes<E> {
@@ -29,6 +32,8 @@ impl<E: FrameEngine> Default for Changes<E> {
             deleted: Deleted::default(),
             bundle: None,
             news: News::default(),
+            #[cfg(feature = "wanted")]
+            wanted: None,
         }
     }
 }

@@ -24,6 +24,16 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     ///
     /// Errors: FLOW_MOD_FAILED with OVERLAP or TABLE_FULL, for the flow-mod that began it.
     pub fn work(&mut self) -> Option<Result<(), ErrorCode>> {
+        let done = self.slice();
+        #[cfg(feature = "wanted")]
+        if let Some(done) = done {
+            self.conclude_wanted(done);
+        }
+        done
+    }
+
+    /// Does one slice, as [`Self::work`] says.
+    fn slice(&mut self) -> Option<Result<(), ErrorCode>> {
         if !self.changes.deleted.is_empty() {
             self.changes.deleted.go_on(self.cx.pipeline);
             return None;
