@@ -96,7 +96,7 @@ pub trait PortDriver {
     /// that did not come whole, and then none may be returned although others wait.
     ///
     /// Errors: [`PortError::Gone`] once the interface has disappeared; the port is then to be
-    /// dropped.
+    /// dropped. What came before an error is in `out`; the next call has the error again.
     fn recv(&mut self, pool: &Pool, out: &mut Vec<Frame>, max: usize) -> Result<usize, PortError>;
 
     /// Hands frames over from the front and returns how many went. Sent and refused frames leave

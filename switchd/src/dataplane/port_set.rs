@@ -89,6 +89,15 @@ impl PortSlot {
     }
 }
 
+/// The number of frames that a batch brought: what came before an error belongs to the port and no
+/// other, and the error comes again with the next batch.
+fn before_error(received: Result<usize, PortError>, frames: &[Frame]) -> Result<usize, PortError> {
+    match received {
+        Err(_) if !frames.is_empty() => Ok(frames.len()),
+        Ok(_) | Err(_) => received,
+    }
+}
+
 /// The open ports, each with what waits to be sent.
 pub struct PortSet {
     epoll: OwnedFd,
@@ -248,7 +257,8 @@ impl PortSet {
         self.unpolled = without.map(|(number, _)| *number).collect();
     }
 
-    /// Receives one batch.
+    /// Receives one batch into `frames`, which is empty. Errors: the driver's, and then it is empty
+    /// again.
     pub fn receive(
         &mut self,
         number: PortNo,
@@ -258,7 +268,7 @@ impl PortSet {
         let Some(slot) = self.slots.get_mut(&number) else {
             return Ok(0);
         };
-        let count = slot.port.receive(pool, frames, BATCH_FRAMES)?;
+        let count = before_error(slot.port.receive(pool, frames, BATCH_FRAMES), frames)?;
         slot.poll(&self.epoll)?;
         slot.taps.iter_mut().for_each(|tap| tap.see(frames));
         if count == 0 {
@@ -462,5 +472,19 @@ impl PortSet {
     /// Returns true if a port takes frames: none of its frames wait for room.
     pub fn takes_frames(&self, port: PortNo) -> bool {
         self.slots.get(&port).is_none_or(|slot| !slot.watched)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_that_came_before_an_error_are_those_of_their_port() {
+        let pool = Pool::new(1 << 20);
+        let one = [pool.frame(&[0; 60]).unwrap()];
+        assert_eq!(before_error(Err(PortError::Gone), &one).ok(), Some(1));
+        assert!(before_error(Err(PortError::Gone), &[]).is_err());
+        assert_eq!(before_error(Ok(0), &[]).ok(), Some(0));
     }
 }
