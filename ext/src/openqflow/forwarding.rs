@@ -114,12 +114,7 @@ impl OpenQflow {
     }
 
     /// Handles a packet in a trace, without changing any state.
-    fn try_out(
-        &mut self,
-        cx: &mut HookContext<'_>,
-        tuple: FlowTuple,
-        packet: CountedPacket,
-    ) {
+    fn try_out(&mut self, cx: &mut HookContext<'_>, tuple: FlowTuple, packet: CountedPacket) {
         let slot = self.table.find(&tuple);
         let now = cx.now;
         let record = slot.and_then(|slot| self.table.record(now, slot, ReportReason::Periodic));

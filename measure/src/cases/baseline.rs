@@ -163,8 +163,8 @@ pub struct Baselines {
 }
 
 impl Baselines {
-    /// The baseline at a load in a round. The first starts the set-ups, with the stamps and limits of
-    /// the run.
+    /// The baseline at a load in a round. The first one starts the set-ups, with the stamps and
+    /// limits of the run.
     ///
     /// Errors: a set-up that does not start, or through which nothing comes.
     pub fn at(

@@ -121,9 +121,9 @@ fn frames(results: &Results) -> Option<String> {
         Some(_) | None => String::new(),
     };
     Some(format!(
-        "A series of delays had {count} frames after at most {WARM_UP} of warm-up{shared}, sent {way} at \
-         the constant rate of its point; each frame that arrived was compared with what it should \
-         be, byte for byte. They were stamped {}.",
+        "A series of delays had {count} frames after at most {WARM_UP} of warm-up{shared}, sent \
+         {way} at the constant rate of its point; each frame that arrived was compared with what \
+         it should be, byte for byte. They were stamped {}.",
         results.info.stamps.words()
     ))
 }

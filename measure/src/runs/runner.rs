@@ -117,8 +117,8 @@ fn steps_left<'a>(limits: &Limits, plan: &RunPlan<'a>, there: &[ResultRecord]) -
     steps
 }
 
-/// Runs the plan and keeps the results, with the baselines of its rounds. Returns true if it came to
-/// its end.
+/// Runs the plan and keeps the results, with the baselines of its rounds. Returns true if it came
+/// to its end.
 ///
 /// Errors: the folder's.
 pub fn run(
