@@ -11,7 +11,7 @@ const MAX_PACKETS: usize = 1024;
 /// The memory of all packets that wait, by a rough count, from which on there is no room.
 const MAX_BYTES: usize = 64 << 20;
 
-/// How a packet waited.
+/// The time and place of a packet that waited.
 #[derive(Clone, Copy, Debug)]
 pub struct Stay {
     /// The time since when, in microseconds.
@@ -60,19 +60,19 @@ impl Queues {
         is_new
     }
 
-    /// Whether packets for a port wait.
+    /// Returns true if packets for a port wait.
     pub fn holds(&self, port: u32) -> bool {
         // Most of the time, no port is without room.
         !self.held.is_empty() && self.held.contains_key(&port)
     }
 
-    /// How many packets wait, for all ports.
+    /// The number of packets that wait, for all ports.
     pub fn len(&self) -> usize {
         self.held.values().map(PortQueue::len).sum()
     }
 
     /// Lets a packet wait for a port that holds packets, behind those of its priority; above 7
-    /// counts as 7. Returns whether there is room for it.
+    /// counts as 7. Returns true if there is room for it.
     pub fn push(&mut self, port: u32, priority: u64, packet: Packet<'static>, now: u64) -> bool {
         let Some(queue) = self.held.get_mut(&port) else {
             return false;

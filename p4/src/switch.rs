@@ -78,12 +78,12 @@ impl Switch {
         self.state.queues.hold(port)
     }
 
-    /// Whether packets for a port wait.
+    /// Returns true if packets for a port wait.
     pub fn holds(&self, port: u32) -> bool {
         self.state.queues.holds(port)
     }
 
-    /// How many packets wait, for all ports.
+    /// The number of packets that wait, for all ports.
     pub fn waiting(&self) -> usize {
         self.state.queues.len()
     }

@@ -54,7 +54,7 @@ impl Outlet {
         }
     }
 
-    /// Whether frames of a port may leave, by its rate and as far as the kernel takes them.
+    /// Returns true if frames of a port may leave, by its rate and as far as the kernel takes them.
     pub fn has_room(&self, port: PortNo) -> bool {
         let pace = self.paces.get(&port);
         pace.is_none_or(|pace| pace.due <= self.now) && self.ports.takes_frames(port)
