@@ -17,9 +17,9 @@ use bofuss_oflib::field::{
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::table_mod::TableConfig;
-use bofuss_oflib::message::{FlowMod, FlowModCommand, TableMod};
+use bofuss_oflib::message::{FlowMod, FlowModCommand, GroupMod, TableMod};
 use bofuss_oflib::text::parse_group;
-use bofuss_oflib::types::TableId;
+use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{
     Action, Catalogue, Codec, ErrorCode, FieldMatch, Instruction, Match, Message, Version,
@@ -40,9 +40,9 @@ const EVICTING_PLACE_BYTES: f64 = 1120.0;
 const PLACES: u32 = 1800;
 /// Buckets for each group, of the limits by default.
 const BUCKETS_PER_GROUP: u32 = 4;
-/// The largest size of a bucket, its part of the group included: 630 MB for the 262,144 of the
+/// The largest size of a bucket, its part of the group included: 315 MB for the 262,144 of the
 /// default.
-const BUCKET_BYTES: f64 = 2400.0;
+const BUCKET_BYTES: f64 = 1200.0;
 /// The offset of the transport's source port in a flow-mod of OpenFlow 1.0, and of 1.1.
 const OF10_TP_SRC: usize = 8 + 36;
 const OF11_TP_SRC: usize = 8 + 40 + 60;
@@ -308,13 +308,17 @@ fn check_groups() {
         ("1 of 99", 1, 99),
     ];
     for (name, buckets, actions) in samples {
-        let catalogue = Catalogue::default();
+        let list = "set_field:1->tunnel_id,".repeat(actions - 1);
+        let bucket = format!(",bucket={list}output:1").repeat(buckets);
+        let text = format!("group_id=0,type=all{bucket}");
+        let group = parse_group(&text, GroupModCommand::ADD, &Catalogue::default()).unwrap();
         let mut datapath = small(false);
         let bytes = bytes_a_place(|n| {
-            let list = "set_field:1->tunnel_id,".repeat(actions - 1);
-            let bucket = format!(",bucket={list}output:1");
-            let text = format!("group_id={n},type=all{}", bucket.repeat(buckets));
-            let group = parse_group(&text, GroupModCommand::ADD, &catalogue).unwrap();
+            let group_id = GroupId(n);
+            let group = GroupMod {
+                group_id,
+                ..group.clone()
+            };
             datapath
                 .control(Time(1), &mut Vec::<Frame>::new())
                 .group_mod(&group)
