@@ -130,7 +130,8 @@ impl Streams {
         self.streams.len() - 1
     }
 
-    /// Opens a connection. Returns its key; `None` if all ports are in use.
+    /// Opens a connection. Returns its key; `None` if all ports are in use, or it would begin when
+    /// it has to stop.
     pub(super) fn open(
         &mut self,
         now: Time,
@@ -138,6 +139,9 @@ impl Streams {
         out: &mut Vec<Segment>,
     ) -> Option<StreamKey> {
         let program = self.streams[stream].program;
+        if now >= program.stop {
+            return None;
+        }
         let Some(key) = self.free_key(&program) else {
             self.streams[stream].counts.failed = true;
             return None;

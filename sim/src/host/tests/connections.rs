@@ -90,6 +90,21 @@ fn a_stopped_connection_closes_and_one_to_nobody_fails() {
 }
 
 #[test]
+fn a_connection_that_would_begin_at_its_stop_or_later_is_not_opened() {
+    for stop in [4 * MS, 5 * MS] {
+        let mut wire = Wire::new();
+        let HostProgram::Tcp(mut program) = tcp(4, 1_000) else {
+            unreachable!();
+        };
+        program.stop = Time(stop);
+        wire.hosts[0].add(HostProgram::Tcp(program));
+        wire.run_until(Time(Time::SEC));
+        assert_eq!(tcp_counts(&wire, 0), TcpCounts::default());
+        assert_eq!(wire.frames.len(), 0);
+    }
+}
+
+#[test]
 fn a_segment_of_no_connection_is_reset() {
     let mut wire = Wire::new();
     let mut segment = Vec::new();
