@@ -628,7 +628,7 @@ class Switch:
         self.xid = 0
         self.errors: List[bytes] = []
         self.replies: 'queue.Queue[Tuple[int, bytes]]' = queue.Queue()
-        self.unasked: 'queue.Queue[Tuple[int, bytes]]' = queue.Queue(MOST_WAITING)
+        self.unasked: 'queue.Queue[Tuple[int, bytes]]' = queue.Queue()
         self.sending, self.asking = threading.Lock(), threading.Lock()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.send(message(HELLO))
@@ -679,7 +679,7 @@ class Switch:
             self.replies.put((kind, body))
         elif kind == ERROR:
             self.errors.append(body)
-        elif not self.unasked.full():
+        elif self.unasked.qsize() < MOST_WAITING:
             self.unasked.put((kind, body))
 
     def ask(self, request: bytes) -> bytes:
@@ -694,6 +694,7 @@ class Switch:
             while True:
                 kind, body = self.replies.get()
                 if kind == CLOSED:
+                    self.replies.put((CLOSED, b''))  # for the next request
                     raise ConnectionError('the switch has closed the connection')
                 if kind == ERROR:
                     raise Refused(body)
@@ -732,6 +733,7 @@ class Switch:
         while True:
             kind, body = self.unasked.get()
             if kind == CLOSED:
+                self.unasked.put((CLOSED, b''))  # for the next iteration
                 return
             yield kind, body
 

@@ -21,6 +21,11 @@ fn the_helper_for_state_machines_writes_the_bytes_of_the_vectors() {
 }
 
 #[test]
+fn the_helper_for_state_machines_says_each_time_that_its_connection_has_closed() {
+    holds("closed.py");
+}
+
+#[test]
 fn the_helper_for_openqflow_writes_and_reads_the_bytes_of_the_vectors() {
     holds("qflow.py");
 }
