@@ -221,6 +221,12 @@ impl FrameProbe {
             next = self.send_due(&mut run, next, total)?;
             self.receive(&mut run)?;
         }
+        // The port may have had no room for the last of them.
+        let built = Instant::now();
+        while !run.waiting.is_empty() && built.elapsed() < MAX_PATIENCE && !over() {
+            self.send_due(&mut run, next, total)?;
+            self.receive(&mut run)?;
+        }
         let ended = Instant::now();
         let mut last = ended;
         while ended.elapsed() < MAX_PATIENCE {
@@ -322,6 +328,8 @@ impl FrameProbe {
                 .send(&mut run.waiting)
                 .map_err(|e| e.to_string())?;
         }
+        let sent = next - run.waiting.len() as u32;
+        run.seen.sent = sent.saturating_sub(run.load.warm_up);
         Ok(next)
     }
 
@@ -365,7 +373,6 @@ impl ProbeRun<'_> {
             if !self.load.counts_only {
                 self.seen.departures_ns.push(departed_ns);
             }
-            self.seen.sent += 1;
         }
         self.template.sent.bytes.clone()
     }
@@ -434,7 +441,7 @@ impl ProbeRun<'_> {
     fn finished(mut self) -> Observation {
         let achieved = match self.departed_ns {
             Some((first, last)) if last > first => {
-                f64::from(self.seen.sent - 1) * 1e9 / (last - first) as f64
+                f64::from(self.seen.sent.saturating_sub(1)) * 1e9 / (last - first) as f64
             }
             _ => self.load.rate,
         };
@@ -445,8 +452,65 @@ impl ProbeRun<'_> {
 
 #[cfg(test)]
 mod tests {
+    use bofuss_ports::{Counters, Memory, OffloadCapabilities, PortError};
+
     use super::*;
     use crate::subject::template::Template;
+
+    /// A port that takes frames one by one, and no more than so many.
+    struct Narrow(Memory, usize);
+
+    impl PortDriver for Narrow {
+        fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+            self.0.fd()
+        }
+
+        fn recv(
+            &mut self,
+            pool: &Pool,
+            out: &mut Vec<Frame>,
+            max: usize,
+        ) -> Result<usize, PortError> {
+            self.0.recv(pool, out, max)
+        }
+
+        fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError> {
+            let rest = frames.split_off(frames.len().min(self.1).min(1));
+            let sent = self.0.send(frames)?;
+            self.1 -= sent;
+            frames.extend(rest);
+            Ok(sent)
+        }
+
+        fn counters(&mut self) -> Counters {
+            self.0.counters()
+        }
+
+        fn capabilities(&self) -> OffloadCapabilities {
+            self.0.capabilities()
+        }
+
+        fn set_mtu(&mut self, mtu_bytes: u32) {
+            self.0.set_mtu(mtu_bytes);
+        }
+    }
+
+    #[test]
+    fn frames_that_wait_for_room_are_sent_and_those_that_get_none_are_not_lost() {
+        for (room, wanted) in [(1_000, 100), (110, 100), (50, 40)] {
+            let (near, far) = Memory::pair();
+            let narrow = Box::new(Narrow(near, room));
+            let mut probe = FrameProbe::new(narrow, Some(Box::new(far)));
+            let load = ProbeLoad {
+                warm_up: 10,
+                ..ProbeLoad::new(100, 1e9)
+            };
+            let asked = std::cell::Cell::new(0);
+            let over = || asked.replace(asked.get() + 1) > 1_000;
+            let seen = probe.run(&Template::plain(60), &load, &over).unwrap();
+            assert_eq!((seen.sent, seen.lost()), (wanted, 0), "{room}");
+        }
+    }
 
     #[test]
     fn frames_that_are_only_counted_take_the_same_memory_however_many_there_are() {
@@ -474,6 +538,7 @@ mod tests {
             }
         }
         assert_eq!(run.recent.len(), RECENT);
+        run.seen.sent = 1_000_000;
         let seen = run.finished();
         assert_eq!((seen.sent, seen.received), (1_000_000, 999_999));
         assert_eq!((seen.lost(), seen.duplicated, seen.changed), (1, 1, 0));
