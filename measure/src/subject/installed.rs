@@ -8,7 +8,7 @@ use bofuss_oflib::message::group_mod::{Bucket, GroupModCommand};
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::group::GroupDescRequest;
 use bofuss_oflib::message::multipart::{MeterRequest, ReplyBody, RequestBody};
-use bofuss_oflib::message::{FlowMod, GroupMod, MeterMod};
+use bofuss_oflib::message::{FlowMod, FlowModFlags, GroupMod, MeterMod};
 use bofuss_oflib::types::{GroupId, MeterId};
 use bofuss_oflib::{Catalogue, Codec, Message, Version};
 use bofuss_sim::scenario::parse_rule;
@@ -62,7 +62,7 @@ impl Installed {
                 this.groups = in_order(groups.collect());
             }
         }
-        this.entries = session.entries()?;
+        this.entries = checked_first(session.entries()?);
         Ok(this)
     }
 
@@ -222,6 +222,13 @@ fn in_order(mut waiting: Vec<GroupMod>) -> Vec<GroupMod> {
     sorted
 }
 
+/// Entries with CHECK_OVERLAP before the others: no two of them overlap, but one that came later
+/// without the flag may overlap one of them, and they are refused after it.
+fn checked_first(mut entries: Vec<FlowMod>) -> Vec<FlowMod> {
+    entries.sort_by_key(|entry| !entry.flags.has(FlowModFlags::CHECK_OVERLAP));
+    entries
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,6 +255,17 @@ mod tests {
             order(vec![group(1, 2), group(2, 1), group(3, 9)]),
             [3, 1, 2]
         );
+    }
+
+    #[test]
+    fn entries_that_were_checked_for_overlap_come_first_and_the_others_stay_in_order() {
+        let entries = installed(
+            "udp,actions=drop\ncheck_overlap,tcp,actions=drop\nip,actions=drop\n\
+             check_overlap,arp,actions=drop",
+        );
+        let sorted = checked_first(entries.entries.clone());
+        let order = [1, 3, 0, 2].map(|place: usize| entries.entries[place].clone());
+        assert_eq!(sorted, order);
     }
 
     #[test]
