@@ -248,7 +248,6 @@ impl PySwitch {
             let at = held.at(now)?;
             let explained = held.switch().explain(at, PortNo(port), 0, bytes);
             let trace = explained.map_err(refused)?;
-            held.now = at;
             Ok((trace.to_string(), trace.svg()))
         })?;
         py.import(MODULE)?.getattr("Trace")?.call1(explained)
