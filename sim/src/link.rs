@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bofuss_datapath::Time;
-use bofuss_frame::Frame;
+use bofuss_frame::{Frame, MAX_FRAME_BYTES};
 use bofuss_oflib::PortNo;
 use serde::Deserialize;
 
@@ -253,7 +253,7 @@ impl Transmitter {
             self.waiting.push_back((self.free_at, bytes));
             self.waiting_bytes += u64::from(bytes);
             self.stats.most_waiting = self.stats.most_waiting.max(waiting + 1);
-        } else {
+        } else if self.free_at < now {
             self.free_at = now;
             self.remainder = 0;
         }
@@ -305,12 +305,15 @@ impl Transmitter {
     }
 
     /// The number of further frames that a paced port may send: so many that one is being sent and
-    /// one waits. Errors: none now; the time when it may send one again.
+    /// one waits, if the queue has room for any frame. Errors: none now; the time when it may send
+    /// one again.
     pub(crate) fn room(&mut self, now: Time) -> Result<u32, Time> {
         self.begin_sending(now);
         let waiting = self.waiting.len() as u32;
         let taken = waiting + u32::from(self.free_at > now);
-        match 2_u32.saturating_sub(taken) {
+        let has_queue =
+            self.config.queue_frames > 0 && self.config.queue_bytes >= MAX_FRAME_BYTES as u64;
+        match (1 + u32::from(has_queue)).saturating_sub(taken) {
             0 => Err(self
                 .waiting
                 .front()
@@ -340,6 +343,7 @@ impl Transmitter {
         self.waiting.clear();
         self.waiting_bytes = 0;
         self.free_at = now;
+        self.remainder = 0;
         let frames: Vec<Frame> = self.frames.drain(..).map(|(_, frame)| frame).collect();
         self.stats.down += frames.len() as u64;
         frames
@@ -492,6 +496,28 @@ mod tests {
         send(&mut link, 0, 125).unwrap();
         assert_eq!(link.room(Time(0)), Err(Time(1000)));
         assert_eq!(link.room(Time(1000)), Ok(1));
+    }
+
+    #[test]
+    fn without_room_in_the_queue_a_paced_port_sends_one_frame_after_another_at_the_rate() {
+        for (queue_frames, queue_bytes) in [(0, u64::MAX), (100, 59)] {
+            let mut link = transmitter(LinkConfig {
+                rate_bps: 100_000_000_000,
+                delay_ns: 1,
+                queue_frames,
+                queue_bytes,
+                ..LinkConfig::default()
+            });
+            let mut now = 0;
+            for _ in 0..1000 {
+                while let Err(at) = link.room(Time(now)) {
+                    now = at.0;
+                }
+                assert_eq!(link.room(Time(now)), Ok(1));
+                send(&mut link, now, 60).unwrap();
+            }
+            assert_eq!(arrivals(&link).last(), Some(&4801));
+        }
     }
 
     #[test]
