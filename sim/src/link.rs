@@ -344,6 +344,7 @@ impl Transmitter {
         self.waiting_bytes = 0;
         self.free_at = now;
         self.remainder = 0;
+        self.last_arrival = now;
         let frames: Vec<Frame> = self.frames.drain(..).map(|(_, frame)| frame).collect();
         self.stats.down += frames.len() as u64;
         frames
@@ -518,6 +519,22 @@ mod tests {
             }
             assert_eq!(arrivals(&link).last(), Some(&4801));
         }
+    }
+
+    #[test]
+    fn what_a_cut_link_has_lost_delays_nothing_that_comes_later() {
+        let mut link = transmitter(LinkConfig {
+            rate_bps: 0,
+            jitter_ns: 1_000_000,
+            ..LinkConfig::default()
+        });
+        let mut mean = 0;
+        for now in 0..100 {
+            send(&mut link, now, 60).unwrap();
+            mean += arrivals(&link)[0] / 100;
+            link.cut(Time(now));
+        }
+        assert!((400_000..600_000).contains(&mean), "{mean}");
     }
 
     #[test]
