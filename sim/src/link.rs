@@ -38,7 +38,7 @@ pub struct LinkConfig {
     /// Bursts of losses, if there are any.
     pub bursts: Option<Bursts>,
     /// Bytes that each frame takes on the wire in addition to its own: 24 for Ethernet's preamble,
-    /// FCS and gap.
+    /// FCS and gap. At most 65,535.
     pub overhead_bytes: u32,
 }
 

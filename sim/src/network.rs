@@ -482,15 +482,16 @@ impl Network {
 
 /// Errors: a value of a link's configuration is none that it can have.
 pub(crate) fn check_link(config: &LinkConfig) -> Result<(), NetworkError> {
-    if config.delay_ns == 0 {
-        return Err(NetworkError::BadLink("a link's delay is at least 1 ns"));
-    }
-    if !(0.0..=1.0).contains(&config.loss) {
-        return Err(NetworkError::BadLink("a link's loss is 0 to 1"));
-    }
-    if config.bursts.is_some_and(|bursts| !bursts.are_valid()) {
-        let why = "a link's bursts have shares of 0 to 1, and an end above 0";
-        return Err(NetworkError::BadLink(why));
-    }
-    Ok(())
+    let why = if config.delay_ns == 0 {
+        "a link's delay is at least 1 ns"
+    } else if !(0.0..=1.0).contains(&config.loss) {
+        "a link's loss is 0 to 1"
+    } else if config.bursts.is_some_and(|bursts| !bursts.are_valid()) {
+        "a link's bursts have shares of 0 to 1, and an end above 0"
+    } else if config.overhead_bytes > u32::from(u16::MAX) {
+        "a link's overhead is at most 65535 bytes"
+    } else {
+        return Ok(());
+    };
+    Err(NetworkError::BadLink(why))
 }

@@ -293,6 +293,10 @@ fn what_is_wrong_is_reported_with_its_line() {
             "line 2: a link's loss is 0 to 1",
         ),
         (
+            "end = 1\n[defaults.link]\noverhead = 65536",
+            "line 2: a link's overhead is at most 65535",
+        ),
+        (
             "end = 1\n[defaults.link]\nbursts = { begin = 2, end = 1 }",
             "line 2: a link's bursts have shares of 0 to 1",
         ),
