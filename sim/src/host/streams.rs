@@ -310,7 +310,9 @@ impl TcpFlow {
         counts.acknowledged_bytes = bytes;
         counts.retransmissions = sender.retransmissions();
         counts.failed = sender.has_failed();
-        let completed_at = sender.completed_at();
+        // Of data that has an end, `stop` may have cut off a part.
+        let is_all = [bytes, u64::MAX].contains(&self.program.size_bytes);
+        let completed_at = sender.completed_at().filter(|_| is_all);
         counts.completed_ns = completed_at.map(|at| at.since(self.program.start));
     }
 }

@@ -82,6 +82,18 @@ fn a_stopped_connection_closes_and_one_to_nobody_fails() {
     let counts = tcp_counts(&wire, 0);
     assert!(counts.acknowledged_bytes > 100_000 && counts.completed_ns.is_some());
     assert_eq!(wire.hosts[0].next_tick(), None);
+    // Of data that has an end, this is a part, and not all.
+    let mut cut = Wire::new();
+    program.size_bytes = counts.acknowledged_bytes + 1;
+    cut.hosts[0].add(HostProgram::Tcp(program));
+    cut.run_until(Time(Time::SEC));
+    let sent = counts.acknowledged_bytes;
+    let counts = tcp_counts(&cut, 0);
+    assert_eq!(
+        (counts.acknowledged_bytes, counts.completed_ns),
+        (sent, None)
+    );
+    assert_eq!(cut.hosts[0].next_tick(), None);
     let mut silent = Wire::new();
     silent.fate = |_| (0, 0);
     silent.hosts[0].add(tcp(4, 1));
