@@ -111,13 +111,18 @@ impl SwitchNode {
 
     /// Continues with what waits. Returns false if nothing can be done now.
     pub(crate) fn go_on(&mut self, now: Time) -> bool {
-        if self.switch.has_work() {
-            self.switch.work(now);
-            return true;
-        }
         let before = self.untaken_count();
-        self.take_control(now);
-        self.untaken_count() < before
+        let has_work = self.switch.has_work();
+        if has_work {
+            self.switch.work(now);
+        } else {
+            self.take_control(now);
+        }
+        let goes_on = has_work || self.untaken_count() < before;
+        if goes_on {
+            self.follow_queues(now);
+        }
+        goes_on
     }
 
     fn untaken_count(&self) -> usize {
