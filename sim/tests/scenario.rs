@@ -249,6 +249,14 @@ fn what_is_wrong_is_reported_with_its_line() {
             "line 3: ends: 's1' is neither a switch nor a host",
         ),
         (
+            "end = 1\n[[link]]\nends = [\"s1\", \"s2\"]\nname = \"../x\"",
+            "line 4: '../x': a name has no /, <, & and control characters",
+        ),
+        (
+            "end = 1\n[[switch]]\nname = \"a\"\n[[controller]]\nname = \"<c\"\nkind = \"x\"",
+            "line 5: '<c': a name has no /",
+        ),
+        (
             "end = 1\n[[switch]]\nname = \"a.b\"",
             "line 3: 'a.b': there is no such node, and a name has",
         ),

@@ -258,6 +258,16 @@ impl ScenarioText<'_> {
         }
         Ok(())
     }
+
+    /// Checks a name that becomes that of a file, or stands in a picture, and may have any letters
+    /// but those that mean something there.
+    fn check_letters(&self, name: &Spanned<String>) -> Result<(), ScenarioError> {
+        let means_something = |letter: char| "/<&".contains(letter) || letter.is_control();
+        if name.get_ref().contains(means_something) {
+            return Err(self.about(name, "a name has no /, <, & and control characters"));
+        }
+        Ok(())
+    }
 }
 
 /// A host that is in the network, or will be.

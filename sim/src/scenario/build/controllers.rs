@@ -19,6 +19,7 @@ impl Builder<'_> {
         for row in &self.file.controllers {
             let span = row.span();
             let row = row.get_ref();
+            self.source.check_letters(&row.name)?;
             let switches = self.switches_of(row)?;
             self.check_keys(row, &span)?;
             let controller = self.controller(row, &switches, outside)?;

@@ -81,6 +81,9 @@ impl Builder<'_> {
         let Some(ends) = &row.get_ref().ends else {
             return Err(self.source.error(row.span(), "link: ends is missing"));
         };
+        if let Some(name) = &row.get_ref().name {
+            self.source.check_letters(name)?;
+        }
         let Ends(first, second) = ends.get_ref();
         let mut found = false;
         for link in links.iter_mut() {
