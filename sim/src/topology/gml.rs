@@ -30,7 +30,7 @@ enum GmlValue {
 
 /// Reads a topology of switches: each node is one. Its name is made of the letters and digits of
 /// its label, or else of its id; if the name is taken, the id is appended. A link has the rate in
-/// `LinkSpeedRaw`. If both ends have a latitude and a longitude, its delay is the time that light
+/// `LinkSpeedRaw`, if that is positive. If both ends have a latitude and a longitude, its delay is the time that light
 /// takes in fibre for the distance. Links from a node to itself are left out, and of several links
 /// between the same two nodes all but the first.
 ///
@@ -78,7 +78,9 @@ pub fn read_gml(text: &str) -> Result<Topology, TopologyError> {
         if ends.0 != ends.1 && taken.insert(pair) {
             topology.links.push(TopologyLink {
                 ends,
-                rate_bps: number(item, "LinkSpeedRaw").map(|rate| rate as u64),
+                rate_bps: number(item, "LinkSpeedRaw")
+                    .map(|rate| rate as u64)
+                    .filter(|rate| *rate > 0),
                 delay_ns: delay_ns(source, target),
             });
         }
@@ -311,7 +313,7 @@ mod tests {
           edge [ source 0 target 7 LinkSpeedRaw 10000000000.0 LinkLabel "OC-192" ]
           edge [ source 7 target 0 ]
           edge [ source 9 target 9 ]
-          edge [ source 9 target 7 ]
+          edge [ source 9 target 7 LinkSpeedRaw -1 ]
         ]"#;
 
     #[test]
@@ -328,6 +330,7 @@ mod tests {
         let delay = first.delay_ns.unwrap();
         assert!((5_650_000..5_800_000).contains(&delay), "{delay}");
         assert_eq!((second.ends, second.delay_ns), ((2, 1), None));
+        assert_eq!(second.rate_bps, None, "as other links");
     }
 
     #[test]
