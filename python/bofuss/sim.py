@@ -248,7 +248,9 @@ def of_topo(topo: Any, end: float) -> str:
     rows += [f"[[switch]]\nname = {_text(name)}" for name in topo.switches()]
     for name in topo.hosts():
         rows.append(f"[[host]]\nname = {_text(name)}")
-        address = topo.nodeInfo(name)
+        address = dict(topo.nodeInfo(name))
+        if address.get("ip") and "/" not in address["ip"]:
+            address["ip"] += "/8"  # as Mininet has it
         rows += [f"{key} = {_text(address[key])}" for key in ("mac", "ip") if address.get(key)]
     for one, other, options in topo.links(withInfo=True):
         ends = [f"{node}:{options[port]}" if topo.isSwitch(node) and options.get(port) else node

@@ -17,6 +17,9 @@ from bofuss import oflib, sim
 class Topo:
     """A network of two switches, with the methods of `mininet.topo.Topo`."""
 
+    def __init__(self, address: str = "10.0.7.1/16") -> None:
+        self.address = address
+
     def switches(self) -> list[str]:
         return ["s1", "s2"]
 
@@ -27,7 +30,7 @@ class Topo:
         return node in self.switches()
 
     def nodeInfo(self, node: str) -> dict[str, Any]:  # noqa: N802
-        return {"ip": "10.0.7.1/16"} if node == "h1" else {}
+        return {"ip": self.address} if node == "h1" else {}
 
     def links(self, withInfo: bool) -> list[tuple[str, str, dict[str, Any]]]:  # noqa: N803
         assert withInfo
@@ -60,6 +63,11 @@ class Scenarios(unittest.TestCase):
         self.assertEqual(result.failures, [])
         link = [name for name in result.statistics["links"] if "s1" in name and "s2" in name]
         self.assertEqual(len(link), 1)
+
+    def test_an_address_of_mininet_without_a_prefix_length_has_8(self) -> None:
+        text = sim.of_topo(Topo("10.0.7.1"), end=10)
+        self.assertIn('ip = "10.0.7.1/8"', text)
+        self.assertEqual(sim.run(text + PING).failures, [])
 
     def test_assertions_that_do_not_hold_are_listed(self) -> None:
         text = sim.of_topo(Topo(), end=10) + PING.replace("is = 3", "is = 4")
