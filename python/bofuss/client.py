@@ -53,7 +53,11 @@ class Connection:
         """Exchanges HELLOs. Raises ConnectionError if the switch does not speak the version."""
         self._writer.write(oflib.Hello([1 << VERSION], version=VERSION).encode())
         messages = self._messages()
-        hello = await anext(messages, None)
+        try:
+            hello = await anext(messages, None)
+        except oflib.DecodeError as error:
+            self._writer.close()
+            raise ConnectionError(f"the peer does not speak OpenFlow: {error}") from error
         if not isinstance(hello, oflib.Hello) or not _speaks(hello):
             self._writer.close()
             raise ConnectionError(f"the peer does not speak OpenFlow 1.3: {hello}")

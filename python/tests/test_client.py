@@ -93,6 +93,16 @@ class Connections(unittest.IsolatedAsyncioTestCase):
         await self.connection.ports()
         self.assertEqual(self.connection.lost, 50)
 
+    async def test_a_peer_that_speaks_something_else_is_a_connection_error(self) -> None:
+        async def accepted(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"\0\0\0\0 220 mail server\r\n")
+            writer.close()
+
+        server = await asyncio.start_server(accepted, "127.0.0.1", 0)
+        with self.assertRaisesRegex(ConnectionError, "does not speak OpenFlow"):
+            await client.connect("127.0.0.1", server.sockets[0].getsockname()[1])
+        server.close()
+
     async def test_switches_may_connect_to_the_client(self) -> None:
         seen: asyncio.Queue[int] = asyncio.Queue()
 
