@@ -80,9 +80,29 @@ fn json<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
 }
 
 impl PyP4Switch {
+    /// The switch. Who has it must not run Python code, which could call the switch again.
     fn held(&self, py: Python<'_>) -> MutexGuard<'_, Held> {
         let held = self.held.lock_py_attached(py);
         held.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the effects, each with the name of its list if it is a digest, and notes the call
+    /// unless there are none: then it changed nothing.
+    fn taken(&self, py: Python<'_>, call: Option<Call>) -> Vec<(P4Effect, Option<String>)> {
+        let mut held = self.held(py);
+        let mut taken = Vec::new();
+        while let Some(effect) = held.switch.next_effect() {
+            let name = match &effect {
+                P4Effect::Digest(digest) => {
+                    let lists = &held.switch.switch().program().digests;
+                    Some(lists[digest.list].name.clone())
+                }
+                P4Effect::Transmit(_) | P4Effect::Log(_) => None,
+            };
+            taken.push((effect, name));
+        }
+        held.note(call.filter(|_| !taken.is_empty()), 0);
+        taken
     }
 }
 
@@ -224,9 +244,8 @@ impl PyP4Switch {
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let module = py.import(MODULE)?;
         let call = noted(self.made_with.is_some(), "drain", (), py)?;
-        let mut held = self.held(py);
         let mut effects = Vec::new();
-        while let Some(effect) = held.switch.next_effect() {
+        for (effect, name) in self.taken(py, call) {
             effects.push(match effect {
                 P4Effect::Transmit(sent) => {
                     let frame = PyBytes::new(py, &sent.frame);
@@ -234,8 +253,6 @@ impl PyP4Switch {
                     module.getattr("Transmit")?.call1(members)?
                 }
                 P4Effect::Digest(digest) => {
-                    let lists = &held.switch.switch().program().digests;
-                    let name = lists[digest.list].name.as_str();
                     let values = digest.values.iter().map(|value| to_python(py, value));
                     let values = PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?;
                     module.getattr("Digest")?.call1((name, values))?
@@ -243,8 +260,6 @@ impl PyP4Switch {
                 P4Effect::Log(text) => module.getattr("Log")?.call1((text,))?,
             });
         }
-        // Without effects, the call changed nothing.
-        held.note(call.filter(|_| !effects.is_empty()), 0);
         Ok(effects)
     }
 
@@ -274,6 +289,7 @@ impl PyP4Switch {
         let counter = held.named(Named::Counter, "counter", name)?;
         let count = held.switch.switch().externs().counter(counter, index);
         let count = count.ok_or_else(|| no_cell(name, index))?;
+        drop(held);
         let class = py.import(MODULE)?.getattr("Count")?;
         class.call1((count.packets, count.bytes))
     }
@@ -289,6 +305,7 @@ impl PyP4Switch {
         let held = self.held(py);
         let register = held.named(Named::Register, "register", name)?;
         let value = held.switch.switch().externs().register(register, index);
+        drop(held);
         to_python(py, &value.ok_or_else(|| no_cell(name, index))?)
     }
 
@@ -323,7 +340,9 @@ impl PyP4Switch {
         };
         let calls = record.all()?.iter();
         let calls = calls.map(|(name, one)| (*name, one.clone_ref(py)));
-        let calls = PyList::new(py, calls.collect::<Vec<Call>>())?;
+        let calls: Vec<Call> = calls.collect();
+        drop(held);
+        let calls = PyList::new(py, calls)?;
         let again = py.import(MODULE)?.getattr("_again")?;
         Ok((again, (made_with.bind(py).copy()?, calls)))
     }

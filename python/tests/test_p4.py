@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import pathlib
 import pickle
+import threading
 import unittest
+from unittest import mock
 
-from bofuss import P4Switch, sim
+from bofuss import P4Switch, p4, sim
 from bofuss.p4 import Count, Transmit
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "p4"
@@ -86,6 +88,24 @@ class P4SwitchTest(unittest.TestCase):
         self.assertEqual(router.entries(), before)
         with self.assertRaises(FileNotFoundError):
             P4Switch("none.json")
+
+    def test_what_is_made_of_effects_may_call_the_switch(self) -> None:
+        router = switch("router")
+        router.receive(1, udp("10.0.1.1", "10.0.2.2"), now=1_000)
+        times = []
+
+        def work() -> None:
+            router.drain()
+            router.counter("RouterIngress.refused", 2)
+
+        def made(*_: object) -> None:
+            times.append(router.now)
+
+        with mock.patch.object(p4, "Transmit", made), mock.patch.object(p4, "Count", made):
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            thread.join(30)
+        self.assertEqual(times, [1_000, 1_000])
 
     def test_time_is_the_callers_and_registers_are_read(self) -> None:
         firewall = switch("firewall")
