@@ -314,8 +314,9 @@ impl PySwitch {
     ) -> PyResult<bool> {
         let headed = Headed::from_python(message)?;
         // The object may be changed later, so the record has one of its own.
-        let mut call = None;
+        let (mut call, mut bytes) = (None, 0);
         if self.is_recorded {
+            bytes = recorded_bytes(&headed);
             let copy = headed.to_python(To { py, plain: false })?;
             call = noted(self.is_recorded, "message", (connection, copy, now), py)?;
         }
@@ -325,7 +326,7 @@ impl PySwitch {
             let conn = ConnId(connection);
             let given = held.switch().message(at, conn, xid, message);
             let taken = given.map_err(refused)?;
-            done(held, at, call, MESSAGE_BYTES)?;
+            done(held, at, call, bytes)?;
             Ok(taken)
         })
     }
@@ -424,8 +425,20 @@ impl PySwitch {
 /// What a copy is made of: what the switch was made with, and its calls.
 pub(crate) type Reduced<'py> = (Bound<'py, PyDict>, Bound<'py, PyList>);
 
-/// Bytes that a message takes in a record, roughly.
+/// Bytes that the object of a message takes in a record, roughly, besides its content.
 const MESSAGE_BYTES: usize = 1024;
+
+/// Bytes that a message takes in a record, roughly.
+fn recorded_bytes(headed: &Headed) -> usize {
+    let mut bytes = Vec::new();
+    let written = codec(headed.version).encode(headed.xid, &headed.message, &mut bytes);
+    let content = match written {
+        Ok(()) => bytes.len(),
+        // It is too long, or its version cannot say it.
+        Err(_) => format!("{:?}", headed.message).len(),
+    };
+    MESSAGE_BYTES + content
+}
 
 /// Sets the time to that of a call that was made, and notes the call.
 fn done(held: &mut Held, at: Time, call: Option<Call>, bytes: usize) -> PyResult<()> {

@@ -196,6 +196,13 @@ class Copied(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "longer than max_record_bytes"):
             pickle.dumps(switch)
 
+    def test_a_record_counts_what_is_in_messages(self) -> None:
+        for data in (bytes(9_000), bytes(70_000)):
+            switch = Switch(ports=1, recorded=True, max_record_bytes=10_000)
+            switch.message(switch.connect_messages(), oflib.PacketOut(data=data))
+            with self.assertRaisesRegex(ValueError, "longer than max_record_bytes"):
+                pickle.dumps(switch)
+
 
 if __name__ == "__main__":
     unittest.main()
