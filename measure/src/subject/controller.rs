@@ -242,12 +242,18 @@ impl ControlSession {
 
     /// Waits until the switch has done all that was sent. Returns the time at which its reply came.
     ///
-    /// Errors: the first error that it reports meanwhile.
+    /// Errors: the first error that it reports meanwhile; it hangs, even if it sends other messages
+    /// all the time.
     pub fn barrier(&mut self) -> Controlled<Instant> {
         let asked = self.send(&Message::BarrierRequest(Empty))?;
+        let until = Instant::now() + self.stall;
         let mut refused = None;
         loop {
-            match self.receive(self.stall)? {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ControlError::Hangs);
+            }
+            match self.receive(left)? {
                 Some((xid, Message::BarrierReply(_))) if xid == asked => break,
                 Some((_, Message::Error(error))) => refused = refused.or(Some(error.error)),
                 Some((_, Message::PacketIn(_))) => self.packet_ins += 1,
@@ -459,5 +465,48 @@ impl ControlSession {
             data: Bytes(frame.into()),
             ..PacketOut::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_switch_that_sends_all_the_time_and_never_answers_a_barrier_hangs() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("tcp:{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+            let mut head = [0; 8];
+            let mut barriers = 0;
+            while barriers < 2 && stream.read_exact(&mut head).is_ok() {
+                let length = u16::from_be_bytes([head[2], head[3]]);
+                stream
+                    .read_exact(&mut vec![0; usize::from(length) - 8])
+                    .unwrap();
+                if head[1] == 20 {
+                    barriers += 1;
+                    head[1] = 21;
+                    // That of the connection is answered.
+                    head[4] ^= (barriers == 2) as u8;
+                    stream.write_all(&head).unwrap();
+                }
+            }
+            while stream.write_all(&head).is_ok() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let address: SwitchAddress = address.parse().unwrap();
+        let stall = Duration::from_secs(1);
+        let mut session = ControlSession::connect(&address, &[Version::V1_3], stall).unwrap();
+        let asked = Instant::now();
+        let error = session.barrier().unwrap_err();
+        assert!(matches!(error, ControlError::Hangs), "{error}");
+        assert!(asked.elapsed() >= stall);
     }
 }
