@@ -145,8 +145,11 @@ OFSwitch13Controller::StartApplication()
 void
 OFSwitch13Controller::StopApplication()
 {
+    // A socket that closes at once would remove its switch from the list.
+    auto nothing = MakeNullCallback<void, Ptr<Socket>>();
     for (const Ptr<RemoteSwitch>& swtch : m_switches)
     {
+        swtch->m_handler->GetSocket()->SetCloseCallbacks(nothing, nothing);
         swtch->m_handler->Dispose();
         swtch->m_handler->GetSocket()->Close();
     }
