@@ -116,8 +116,14 @@ impl Device {
                 self.pipelines().saved = Some(pipeline);
                 Ok(())
             }
-            Action::VerifyAndCommit | Action::Commit => self.commit(pipeline, program, false).await,
-            Action::ReconcileAndCommit => self.commit(pipeline, program, true).await,
+            Action::VerifyAndCommit | Action::Commit | Action::ReconcileAndCommit => {
+                let keeps = action == Action::ReconcileAndCommit;
+                let device = self.clone();
+                // The switch changes also if the controller no longer waits for it, and then all
+                // that is known here must change with it.
+                let commit = async move { device.commit(pipeline, program, keeps).await };
+                tokio::spawn(commit).await.map_err(ended)?
+            }
             Action::Verify | Action::Unspecified => Ok(()),
         }
     }

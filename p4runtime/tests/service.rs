@@ -326,6 +326,49 @@ async fn a_pipeline_is_verified_saved_committed_and_reconciled() {
     assert_eq!(read, []);
 }
 
+/// Lets the switch wait until the sender is dropped.
+async fn pause(running: &Running) -> std::sync::mpsc::Sender<()> {
+    let (resume, paused) = std::sync::mpsc::channel::<()>();
+    let wait = move |_: &mut Switch, _| {
+        // Nothing is sent: it returns when the sender is gone.
+        let _ = paused.recv();
+        Vec::new()
+    };
+    let job = Job::Control(Box::new(wait), None);
+    running.jobs.send(job).await.expect("the switch is there");
+    while running.jobs.capacity() < running.jobs.max_capacity() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    resume
+}
+
+/// Returns when a job waits for the switch.
+async fn has_job(running: &Running) {
+    while running.jobs.capacity() == running.jobs.max_capacity() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipeline_is_known_although_its_controller_did_not_wait_for_it() {
+    let running = start(false).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let resume = pause(&running).await;
+    tokio::select! {
+        () = controller.set_program() => panic!("the switch waits"),
+        () = has_job(&running) => {}
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(resume);
+    let known = async {
+        while get(&mut controller).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let known = tokio::time::timeout(Duration::from_secs(5), known);
+    known.await.expect("the switch runs it");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_controller_that_does_not_read_loses_packets_and_delays_nobody() {
     let running = start(true).await;
