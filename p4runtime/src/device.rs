@@ -319,8 +319,11 @@ impl Device {
             return Ok(());
         }
         let pipeline = self.running()?;
-        let idle = self.act(&pipeline, idle_entries);
-        let table_entry = idle.await?;
+        let table_entry = {
+            // Another pipeline must not come before this job.
+            let _turn = self.turn(&pipeline).await?;
+            self.act(&pipeline, idle_entries).await?
+        };
         for some in table_entry.chunks(UPDATES_AT_ONCE) {
             let notification = IdleTimeoutNotification {
                 table_entry: some.to_vec(),
