@@ -9,8 +9,8 @@ use crate::program::Program;
 
 type Result<T, E = ControlError> = core::result::Result<T, E>;
 
-/// The largest multicast group or clone session.
-const MAX_REPLICAS: usize = 1024;
+/// The replicas of the largest multicast group or clone session.
+pub const MAX_REPLICAS: usize = 1024;
 /// Multicast groups and clone sessions.
 const MAX_GROUPS: usize = 1 << 16;
 

@@ -1,6 +1,6 @@
 //! Multicast groups, clone sessions, and which digests a controller wants.
 
-use bofuss_p4::{Replica as Copy, Session};
+use bofuss_p4::{MAX_REPLICAS, Replica as Copy, Session};
 use tonic::Code;
 
 use super::{Target, View, entity};
@@ -143,8 +143,14 @@ fn check(kind: UpdateType, there: bool) -> Result<()> {
     }
 }
 
-/// The copies that replicas say. Errors: a port that is missing or too wide, one pair twice.
+/// The copies that replicas say. Errors: too many, a port that is missing or too wide, one pair
+/// twice.
 fn copies(replicas: &[Replica]) -> Result<Vec<Copy>> {
+    // Each is compared with all before it, on the thread that forwards packets.
+    if replicas.len() > MAX_REPLICAS {
+        let what = format!("there are more than {MAX_REPLICAS} replicas");
+        return Err(Refusal::new(Code::ResourceExhausted, what));
+    }
     let mut copies: Vec<Copy> = Vec::new();
     for replica in replicas {
         if !replica.backup_replicas.is_empty() {

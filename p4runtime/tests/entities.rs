@@ -1,0 +1,50 @@
+//! Entities that do not fit, and what updates leave as it was.
+
+mod common;
+
+use bofuss_p4runtime::wire::entities::{
+    EntityKind, MulticastGroupEntry, PacketReplicationEngineEntry,
+    PacketReplicationEngineEntryType, Replica, ReplicaPortKind,
+};
+use bofuss_p4runtime::wire::messages::{Error, Status as RpcStatus, UpdateType};
+use common::{Controller, start};
+use prost::Message;
+use tonic::Code;
+
+/// What becomes of one update.
+async fn done(controller: &mut Controller, kind: UpdateType, entity: EntityKind) -> Code {
+    let Err(status) = controller.write(kind, vec![entity]).await else {
+        return Code::Ok;
+    };
+    let status = RpcStatus::decode(status.details()).expect("a google.rpc.Status");
+    let error = Error::decode(&*status.details[0].value).expect("a p4.v1.Error");
+    Code::from(error.canonical_code)
+}
+
+fn group(ports: impl Iterator<Item = u32>) -> EntityKind {
+    let replicas = ports.map(|port| Replica {
+        port_kind: Some(ReplicaPortKind::EgressPort(port)),
+        ..Replica::default()
+    });
+    let group = MulticastGroupEntry {
+        multicast_group_id: 1,
+        replicas: replicas.collect(),
+        metadata: Vec::new(),
+    };
+    let group = PacketReplicationEngineEntryType::MulticastGroupEntry(group);
+    EntityKind::PacketReplicationEngineEntry(PacketReplicationEngineEntry {
+        r#type: Some(group),
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_of_too_many_replicas_is_refused_before_they_are_compared() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let many = group((0..1024).chain([0]));
+    let refused = done(&mut controller, UpdateType::Insert, many).await;
+    assert_eq!(refused, Code::ResourceExhausted);
+    let twice = group((0..511).chain([0]));
+    let refused = done(&mut controller, UpdateType::Insert, twice).await;
+    assert_eq!(refused, Code::InvalidArgument);
+}
