@@ -3,11 +3,12 @@
 mod common;
 
 use bofuss_p4runtime::wire::entities::{
-    EntityKind, MulticastGroupEntry, PacketReplicationEngineEntry,
-    PacketReplicationEngineEntryType, Replica, ReplicaPortKind,
+    EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, MulticastGroupEntry,
+    PacketReplicationEngineEntry, PacketReplicationEngineEntryType, Replica, ReplicaPortKind,
+    ValueSetEntry, ValueSetMember,
 };
 use bofuss_p4runtime::wire::messages::{Error, Status as RpcStatus, UpdateType};
-use common::{Controller, start};
+use common::{Controller, id, start};
 use prost::Message;
 use tonic::Code;
 
@@ -47,4 +48,32 @@ async fn a_group_of_too_many_replicas_is_refused_before_they_are_compared() {
     let twice = group((0..511).chain([0]));
     let refused = done(&mut controller, UpdateType::Insert, twice).await;
     assert_eq!(refused, Code::InvalidArgument);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_set_has_no_member_twice() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let set = |values: &[&[u8]]| {
+        let members = values.iter().map(|value| ValueSetMember {
+            r#match: vec![FieldMatch {
+                field_id: 1,
+                field_match_type: Some(FieldMatchFieldMatchType::Exact(FieldMatchExact {
+                    value: value.to_vec(),
+                })),
+            }],
+        });
+        EntityKind::ValueSetEntry(ValueSetEntry {
+            value_set_id: id("MyParser.special"),
+            members: members.collect(),
+        })
+    };
+    for (values, expected) in [
+        (&[&[7][..], &[0, 7]][..], Code::AlreadyExists),
+        (&[&[7], &[8]], Code::Ok),
+        (&[&[9]], Code::Ok),
+    ] {
+        let modified = done(&mut controller, UpdateType::Modify, set(values)).await;
+        assert_eq!(modified, expected, "{values:?}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Value sets of the parser.
 
+use std::collections::HashSet;
+
 use bofuss_p4::{Int, Match};
 
 use super::keys::parse_field;
@@ -20,6 +22,11 @@ impl Target<'_> {
             .iter()
             .map(|member| values(set, member))
             .collect::<Result<_>>()?;
+        let mut seen = HashSet::new();
+        if !new.iter().all(|value| seen.insert(value)) {
+            let what = "a member is there twice";
+            return Err(Refusal::new(tonic::Code::AlreadyExists, what));
+        }
         let old = self.side.value_sets.get(&entry.value_set_id);
         let old = old.map_or(&[][..], |members| members);
         let old: Vec<Vec<Int>> = old
@@ -40,11 +47,9 @@ impl Target<'_> {
                 continue;
             };
             for value in &new[..place] {
-                // Of members that are there twice, the second finds nothing to remove.
-                let _ = self
-                    .switch
+                self.switch
                     .externs_mut()
-                    .set_parser_value(set.index, value, false);
+                    .set_parser_value(set.index, value, false)?;
             }
             for value in &old {
                 self.switch
