@@ -87,12 +87,13 @@ impl Device {
         self.running().map(|pipeline| pipeline.config)
     }
 
-    /// Does what a controller wants with a pipeline. Errors: what is wrong with it; the old one
-    /// runs on.
+    /// Does what a controller wants with a pipeline, if it `may` when its turn comes. Errors: what
+    /// is wrong with it; the old one runs on.
     pub async fn configure(
         &self,
         action: Action,
         config: Option<ForwardingPipelineConfig>,
+        may: impl Fn() -> Result<()> + Send + 'static,
     ) -> Result<()> {
         let _turn = self.checks.lock().await;
         let saved = self.pipelines().saved.clone();
@@ -121,7 +122,7 @@ impl Device {
                 let device = self.clone();
                 // The switch changes also if the controller no longer waits for it, and then all
                 // that is known here must change with it.
-                let commit = async move { device.commit(pipeline, program, keeps).await };
+                let commit = async move { device.commit(pipeline, program, keeps, may).await };
                 tokio::spawn(commit).await.map_err(ended)?
             }
             Action::Verify | Action::Unspecified => Ok(()),
@@ -134,8 +135,10 @@ impl Device {
         pipeline: Pipeline,
         program: bofuss_p4::Program,
         keeps: bool,
+        may: impl Fn() -> Result<()>,
     ) -> Result<()> {
         let _turn = self.turns.lock().await;
+        may()?;
         let old = self.pipelines().running.clone();
         let info = pipeline.info.clone();
         let side = self.side.clone();
@@ -165,9 +168,14 @@ impl Device {
         Ok(())
     }
 
-    /// Makes updates, some in each turn. Returns one result for each. Errors: there is no pipeline,
-    /// or it gave its place to another before all updates were made.
-    pub async fn write(&self, updates: Vec<Update>) -> Result<Vec<Result<()>>> {
+    /// Makes updates, some in each turn, as long as their controller `may`. Returns one result for
+    /// each. Errors: there is no pipeline, or it gave its place to another before all updates were
+    /// made.
+    pub async fn write(
+        &self,
+        updates: Vec<Update>,
+        may: impl Fn() -> Result<()>,
+    ) -> Result<Vec<Result<()>>> {
         let pipeline = self.running()?;
         let mut results = Vec::with_capacity(updates.len());
         let mut updates = updates.into_iter();
@@ -177,6 +185,10 @@ impl Device {
                 return Ok(results);
             }
             let _turn = self.turn(&pipeline).await?;
+            if let Err(refusal) = may() {
+                results.extend(some.iter().map(|_| Err(refusal.clone())));
+                continue;
+            }
             let some: Arc<[Update]> = some.into();
             let change = Change::Write(some.clone());
             let job = self.job(&pipeline, move |target| target.write_all(&some));

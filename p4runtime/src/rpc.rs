@@ -25,8 +25,8 @@ use crate::wire::messages::{
     GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse,
     SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse, StreamError,
     StreamErrorDetails, StreamMessageRequest, StreamMessageRequestUpdate,
-    StreamMessageResponseUpdate, Update, WriteRequest, WriteRequestAtomicity, WriteRequestSender,
-    WriteResponse,
+    StreamMessageResponseUpdate, Uint128, Update, WriteRequest, WriteRequestAtomicity,
+    WriteRequestSender, WriteResponse,
 };
 use crate::wire::messages::{DigestListAckError, PacketOutError, StreamOtherError};
 
@@ -77,10 +77,10 @@ impl Calls {
     ) -> Result<Response<SetForwardingPipelineConfigResponse>, Status> {
         let request = request.into_inner();
         self.check_device(request.device_id)?;
-        let (role, id) = (&request.role, request.election_id.as_ref());
-        self.device.streams.check(request.role_id, role, id)?;
         let action = request.action();
-        self.device.configure(action, request.config).await?;
+        let may = self.writer(request.role_id, request.role, request.election_id);
+        may()?;
+        self.device.configure(action, request.config, may).await?;
         Ok(Response::new(SetForwardingPipelineConfigResponse {}))
     }
 
@@ -113,16 +113,28 @@ impl Calls {
         let bytes = request.into_inner();
         let sender: WriteRequestSender = decoded(&bytes)?;
         self.check_device(sender.device_id)?;
-        let (role, id) = (&sender.role, sender.election_id.as_ref());
-        self.device.streams.check(sender.role_id, role, id)?;
+        let may = self.writer(sender.role_id, sender.role, sender.election_id);
+        may()?;
         let request = self.request_to_write(bytes).await?;
         take::<Update>(share.as_ref(), request.updates.len())?;
         if request.atomicity() != WriteRequestAtomicity::ContinueOnError {
             let what = "batches that are made whole or not at all are not there";
             return Err(Refusal::missing(what).into());
         }
-        batch(&self.device.write(request.updates).await?)?;
+        batch(&self.device.write(request.updates, may).await?)?;
         Ok(Response::new(WriteResponse {}))
+    }
+
+    /// Refuses a controller that is not the primary at the time of the call: another may be elected
+    /// while a request waits for its turn.
+    fn writer(
+        &self,
+        role_id: u64,
+        role: String,
+        election: Option<Uint128>,
+    ) -> impl Fn() -> Result<()> + Send + 'static + use<> {
+        let streams = self.device.streams.clone();
+        move || streams.check(role_id, &role, election.as_ref())
     }
 
     /// Decodes a request; a long one on a thread of its own, and one of these at a time.

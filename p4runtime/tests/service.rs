@@ -7,8 +7,8 @@ use std::time::Duration;
 use bofuss_p4::Switch;
 use bofuss_p4runtime::Job;
 use bofuss_p4runtime::wire::entities::{
-    ActionProfileAction, ActionProfileActionSet, DigestEntry, DigestEntryConfig, EntityKind,
-    RegisterEntry, TableAction, TableActionType, TableEntry,
+    ActionProfileAction, ActionProfileActionSet, DigestEntry, DigestEntryConfig, EntityKind, Index,
+    P4Data, P4DataData, RegisterEntry, TableAction, TableActionType, TableEntry,
 };
 use bofuss_p4runtime::wire::messages::{
     CapabilitiesRequest, CapabilitiesResponse, DigestListAck, Error, ForwardingPipelineConfig,
@@ -367,6 +367,32 @@ async fn a_pipeline_is_known_although_its_controller_did_not_wait_for_it() {
     };
     let known = tokio::time::timeout(Duration::from_secs(5), known);
     known.await.expect("the switch runs it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_ends_where_its_sender_is_no_longer_the_primary() {
+    let running = start(true).await;
+    let mut first = Controller::primary(&running.address, 1).await;
+    let mut second = Controller::connect(&running.address).await;
+    let resume = pause(&running).await;
+    let data = Some(P4Data {
+        data: Some(P4DataData::Bitstring(vec![7])),
+    });
+    let update = EntityKind::RegisterEntry(RegisterEntry {
+        register_id: id("MyIngress.kept"),
+        index: Some(Index { index: 0 }),
+        data,
+    });
+    let write = first.write(UpdateType::Modify, vec![update; 300]);
+    let takes_over = async {
+        has_job(&running).await;
+        assert_eq!(second.arbitrate(2).await, Code::Ok as i32);
+        drop(resume);
+    };
+    let (written, ()) = tokio::join!(write, takes_over);
+    let message = written.expect_err("a part is refused").message().to_owned();
+    let begin = "172 of 300 updates failed, the first is 129: only the primary";
+    assert!(message.starts_with(begin), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
