@@ -144,6 +144,12 @@ fn errors_name_the_place_and_what_is_wrong_there() {
         "\"extern_instances\" : [{}]",
     );
     assert_eq!(error.place, "/extern_instances/0");
+    let key = "\"ternary\",\n                  \"key\" : \"0x1000\",\n                  \"mask\"";
+    let mut range = key.replace("ternary", "range");
+    range = range.replace("key", "start").replace("mask", "end");
+    let error = changed("matches", key, &range);
+    assert!(error.place.ends_with("/match_key/0/match_type"), "{error}");
+    assert_eq!(error.what, "hdr.h.w is matched as ternary");
 }
 
 #[test]

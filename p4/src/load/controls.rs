@@ -332,19 +332,22 @@ fn one_match(node: &Node<'_>, part: &KeyPart) -> Result<Match> {
         Ok(value)
     };
     let kind = node.get("match_type")?;
-    Ok(match kind.text()? {
-        "exact" => Match::Exact(value("key")?),
-        "valid" => Match::Exact(Int::from(node.get("key")?.boolean()?)),
-        "lpm" => {
+    let name = part.kind.name();
+    if kind.text()? != name {
+        return kind.refuse(format!("{} is matched as {name}", part.name));
+    }
+    Ok(match part.kind {
+        MatchKind::Exact => Match::Exact(value("key")?),
+        MatchKind::Valid => Match::Exact(Int::from(node.get("key")?.boolean()?)),
+        MatchKind::Lpm => {
             let length = node.get("prefix_length")?.number(u64::from(part.width))?;
             Match::Lpm(value("key")?, length as u32)
         }
-        "ternary" => Match::Ternary(value("key")?, value("mask")?),
-        "optional" => match node.find("key")? {
+        MatchKind::Ternary => Match::Ternary(value("key")?, value("mask")?),
+        MatchKind::Optional => match node.find("key")? {
             Some(_) => Match::Exact(value("key")?),
             None => Match::Any,
         },
-        "range" => Match::Range(value("start")?, value("end")?),
-        other => return kind.refuse(format!("{other} is no kind of match")),
+        MatchKind::Range => Match::Range(value("start")?, value("end")?),
     })
 }
