@@ -69,7 +69,12 @@ impl<'a> Interpreter<'a> {
         for part in parts {
             let (header, field) = (text(&part["target"][0]), text(&part["target"][1]));
             let width = self.row(header, field).1;
-            let value = wrapped(&packet.values[&(header.into(), field.into())], width);
+            // A header that is not valid keeps its values, but tables do not see them.
+            let value = if packet.valid[header] {
+                wrapped(&packet.values[&(header.into(), field.into())], width)
+            } else {
+                BigInt::from(0)
+            };
             let value = if part["mask"].is_null() {
                 value
             } else {

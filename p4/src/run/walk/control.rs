@@ -6,14 +6,23 @@ use alloc::vec::Vec;
 use super::Walk;
 use crate::int::Int;
 use crate::key::Key;
-use crate::program::{KeyPart, Next, Node, Table};
+use crate::program::{Data, KeyPart, Next, Node, Table};
 use crate::run::eval::View;
 use crate::run::sink::Sink;
 use crate::show::shortened;
 use crate::table::{Does, Handle};
 
+/// Whether a part of a key is a field of a header that is not valid. As in bmv2, it counts as 0
+/// then, whatever the field had before.
+fn is_absent(view: &View<'_>, part: &KeyPart) -> bool {
+    matches!(part.value, Data::Field(id) if !view.phv.valid[view.program.fields[id].header])
+}
+
 /// What is compared with a part of the keys of entries.
 fn key_value(view: &View<'_>, part: &KeyPart) -> Int {
+    if is_absent(view, part) {
+        return Int::ZERO;
+    }
     let value = view.data(&part.value).wrapped(part.width);
     match &part.mask {
         Some(mask) => value.and(mask),
@@ -27,7 +36,13 @@ fn fill_key(view: &View<'_>, table: &Table, compares: bool, key: &mut Key) {
     key.begin(&table.key);
     for part in &table.key {
         let is_short = !compares && part.mask.is_none() && (1..=64).contains(&part.width);
-        let word = is_short.then(|| view.word(&part.value)).flatten();
+        let word = if !is_short {
+            None
+        } else if is_absent(view, part) {
+            Some(0)
+        } else {
+            view.word(&part.value)
+        };
         if let Some(word) = word {
             at = key.push_word(word as u64, part.width, at);
             continue;
