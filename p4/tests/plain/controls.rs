@@ -222,7 +222,7 @@ impl<'a> Interpreter<'a> {
                 let index = small(&value(packet, 1));
                 if let Some((packets, bytes)) = self.counter.get_mut(index) {
                     *packets += 1;
-                    *bytes += packet.length as u64;
+                    *bytes += packet.frame.len() as u64;
                 }
             }
             "modify_field_rng_uniform" => {

@@ -178,13 +178,13 @@ impl<S: Sink> Walk<'_, S> {
             ExternOp::Count(counter, index) => {
                 let index = self.number(index, parameters).index();
                 if let Some(cell) = self.state.externs.counters[*counter].cell(index) {
-                    cell.add(self.packet.length);
+                    cell.add(self.packet.frame.len());
                 }
             }
             ExternOp::Meter(meter, index, to) => {
                 let index = self.number(index, parameters).index();
                 let units = if self.program.meters[*meter].bytes {
-                    self.packet.length as u64
+                    self.packet.frame.len() as u64
                 } else {
                     1
                 };

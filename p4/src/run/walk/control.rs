@@ -120,7 +120,8 @@ impl<S: Sink> Walk<'_, S> {
 
     /// Direct counter, direct meter and the time of an entry that a packet hits.
     fn count_hit(&mut self, id: usize, table: &Table, handle: Handle) {
-        let (now, length) = (self.now, self.packet.length);
+        // As in bmv2, the bytes that arrived count, whichever headers are valid.
+        let (now, length) = (self.now, self.packet.frame.len());
         let state = &mut self.state.tables[id];
         state.count_mut(handle).add(length);
         if !table.timeout && table.meter.is_none() {
