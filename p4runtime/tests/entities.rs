@@ -3,12 +3,12 @@
 mod common;
 
 use bofuss_p4runtime::wire::entities::{
-    EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, MulticastGroupEntry,
+    CounterData, CounterEntry, DirectCounterEntry, EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MulticastGroupEntry,
     PacketReplicationEngineEntry, PacketReplicationEngineEntryType, Replica, ReplicaPortKind,
     ValueSetEntry, ValueSetMember,
 };
 use bofuss_p4runtime::wire::messages::{Error, Status as RpcStatus, UpdateType};
-use common::{Controller, id, start};
+use common::{Controller, action, exact, id, start};
 use prost::Message;
 use tonic::Code;
 
@@ -76,4 +76,44 @@ async fn a_value_set_has_no_member_twice() {
         let modified = done(&mut controller, UpdateType::Modify, set(values)).await;
         assert_eq!(modified, expected, "{values:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counter_stays_where_an_update_has_no_data_for_it() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let entry = exact("MyIngress.exactly", 5, action("MyIngress.send", &[3]));
+    let added = EntityKind::TableEntry(entry.clone());
+    let added = done(&mut controller, UpdateType::Insert, added).await;
+    assert_eq!(added, Code::Ok);
+    let data = CounterData {
+        packet_count: 3,
+        byte_count: 4,
+    };
+    let cell = |data| {
+        EntityKind::CounterEntry(CounterEntry {
+            counter_id: id("MyIngress.seen"),
+            index: Some(Index { index: 1 }),
+            data,
+        })
+    };
+    let direct = |data| {
+        EntityKind::DirectCounterEntry(DirectCounterEntry {
+            table_entry: Some(entry.clone()),
+            data,
+        })
+    };
+    for data in [Some(data), None] {
+        for counter in [cell(data), direct(data)] {
+            let set = done(&mut controller, UpdateType::Modify, counter).await;
+            assert_eq!(set, Code::Ok);
+        }
+    }
+    let read = controller.read(cell(None)).await.expect("it is there");
+    assert_eq!(read, [cell(Some(data))]);
+    let read = controller.read(direct(None)).await.expect("it is there");
+    let [EntityKind::DirectCounterEntry(read)] = &read[..] else {
+        panic!("{read:?}");
+    };
+    assert_eq!(read.data, Some(data));
 }

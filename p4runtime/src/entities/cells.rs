@@ -51,9 +51,13 @@ impl Target<'_> {
         Ok((array.index, index..index + 1))
     }
 
+    /// Sets cells of a counter; without data, they stay. Errors: what does not fit.
     pub fn set_counter(&mut self, entry: &CounterEntry) -> Result<()> {
         let (array, cells) = self.cells(Cell::Counter, entry.counter_id, entry.index)?;
-        let count = count(&entry.data.unwrap_or_default())?;
+        let Some(data) = &entry.data else {
+            return Ok(());
+        };
+        let count = count(data)?;
         for cell in cells {
             self.switch.externs_mut().set_counter(array, cell, count)?;
         }

@@ -229,12 +229,15 @@ impl Target<'_> {
         Ok((table.index, handle))
     }
 
+    /// Sets a direct counter; without data, it stays. Errors: what does not fit.
     pub fn set_direct_counter(&mut self, counter: &DirectCounterEntry) -> Result<()> {
         let (table, handle) = self.direct_entry(counter.table_entry.as_ref())?;
-        let data = counter.data.unwrap_or_default();
+        let Some(data) = &counter.data else {
+            return Ok(());
+        };
         Ok(self
             .switch
-            .set_direct_counter(table, handle, count(&data)?)?)
+            .set_direct_counter(table, handle, count(data)?)?)
     }
 
     pub fn set_direct_meter(&mut self, meter: &DirectMeterEntry) -> Result<()> {
