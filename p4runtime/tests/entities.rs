@@ -3,9 +3,9 @@
 mod common;
 
 use bofuss_p4runtime::wire::entities::{
-    CounterData, CounterEntry, DirectCounterEntry, EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MulticastGroupEntry,
+    ActionProfileAction, ActionProfileActionSet, CounterData, CounterEntry, DirectCounterEntry, EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MulticastGroupEntry,
     PacketReplicationEngineEntry, PacketReplicationEngineEntryType, Replica, ReplicaPortKind,
-    ValueSetEntry, ValueSetMember,
+    TableAction, TableActionType, TableEntry, ValueSetEntry, ValueSetMember,
 };
 use bofuss_p4runtime::wire::messages::{Error, Status as RpcStatus, UpdateType};
 use common::{Controller, action, exact, id, start};
@@ -116,4 +116,45 @@ async fn a_counter_stays_where_an_update_has_no_data_for_it() {
         panic!("{read:?}");
     };
     assert_eq!(read.data, Some(data));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_keeps_its_action_where_an_update_has_none() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let plain = exact("MyIngress.exactly", 5, action("MyIngress.send", &[3]));
+    let mut with_set = exact("MyIngress.selected", 5, action("MyIngress.set", &[3]));
+    let set = ActionProfileActionSet {
+        action_profile_actions: vec![ActionProfileAction {
+            action: Some(action("MyIngress.set", &[7])),
+            weight: 2,
+            watch_kind: None,
+        }],
+        ..ActionProfileActionSet::default()
+    };
+    with_set.action = Some(TableAction {
+        r#type: Some(TableActionType::ActionProfileActionSet(set)),
+    });
+    for mut entry in [plain, with_set] {
+        let bare = TableEntry {
+            action: None,
+            metadata: vec![1, 2],
+            ..entry.clone()
+        };
+        for (kind, written, expected) in [
+            (UpdateType::Insert, &bare, Code::InvalidArgument),
+            (UpdateType::Insert, &entry, Code::Ok),
+            (UpdateType::Modify, &bare, Code::Ok),
+        ] {
+            let written = EntityKind::TableEntry(written.clone());
+            assert_eq!(done(&mut controller, kind, written).await, expected);
+        }
+        let asked = EntityKind::TableEntry(TableEntry {
+            table_id: entry.table_id,
+            ..TableEntry::default()
+        });
+        let read = controller.read(asked).await.expect("it is there");
+        entry.metadata = vec![1, 2];
+        assert_eq!(read, [EntityKind::TableEntry(entry)]);
+    }
 }

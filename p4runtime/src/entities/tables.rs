@@ -103,11 +103,18 @@ impl Target<'_> {
         handle: Handle,
     ) -> Result<()> {
         self.check_direct(table, entry)?;
-        let (does, one_shot) = self.does_or_makes(table, entry)?;
-        if let Err(error) = self.switch.modify(table.index, handle, does) {
-            self.unmake(one_shot);
-            return Err(error.into());
-        }
+        let one_shot = if entry.action.is_none() {
+            // It keeps its action, with what was made for it.
+            let side = self.side.entries.get_mut(&(table.index, handle));
+            side.and_then(|side| side.one_shot.take())
+        } else {
+            let (does, one_shot) = self.does_or_makes(table, entry)?;
+            if let Err(error) = self.switch.modify(table.index, handle, does) {
+                self.unmake(one_shot);
+                return Err(error.into());
+            }
+            one_shot
+        };
         self.forget(table.index, handle);
         if table.has_timeout {
             let after = microseconds(entry.idle_timeout_ns);
