@@ -158,3 +158,51 @@ async fn an_entry_keeps_its_action_where_an_update_has_none() {
         assert_eq!(read, [EntityKind::TableEntry(entry)]);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_are_filtered_by_action_and_metadata() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let table = "MyIngress.exactly";
+    let actions = ["send", "copy_all", "copy_all"];
+    let entries = actions.into_iter().zip(1..).map(|(name, n)| TableEntry {
+        controller_metadata: u64::from(n),
+        metadata: vec![n + 10],
+        ..exact(table, n, action(&format!("MyIngress.{name}"), &[1]))
+    });
+    let entries: Vec<EntityKind> = entries.map(EntityKind::TableEntry).collect();
+    let write = controller.write(UpdateType::Insert, entries.clone());
+    write.await.expect("they fit");
+    let all = TableEntry {
+        table_id: id(table),
+        ..TableEntry::default()
+    };
+    let by_action = exact(table, 0, action("MyIngress.copy_all", &[]));
+    for (asked, expected) in [
+        (all.clone(), 0..3),
+        (
+            TableEntry {
+                r#match: Vec::new(),
+                ..by_action
+            },
+            1..3,
+        ),
+        (
+            TableEntry {
+                controller_metadata: 2,
+                ..all.clone()
+            },
+            1..2,
+        ),
+        (
+            TableEntry {
+                metadata: vec![11],
+                ..all
+            },
+            0..1,
+        ),
+    ] {
+        let read = controller.read(EntityKind::TableEntry(asked)).await;
+        assert_eq!(read.expect("the table is there"), entries[expected]);
+    }
+}

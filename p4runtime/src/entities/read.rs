@@ -7,10 +7,10 @@ use super::keys::parse_key;
 use super::tables::{priority, shown_count, shown_rates};
 use super::{View, entity};
 use crate::error::{Refusal, Result};
-use crate::info::Info;
+use crate::info::{Info, TableInfo};
 use crate::wire::entities::{
     DirectCounterEntry, DirectMeterEntry, Entity, EntityKind, Index, P4DataData,
-    PacketReplicationEngineEntryType as Replication, TableEntry,
+    PacketReplicationEngineEntryType as Replication, TableActionType, TableEntry,
 };
 
 /// The most entities of a step.
@@ -205,7 +205,8 @@ impl View<'_> {
         if !asked.r#match.is_empty() {
             let key: Vec<Match> = parse_key(table, &asked.r#match)?;
             let handle = self.handle(table, key, priority(table, asked)?)?;
-            let shown = handle.map(|handle| self.show_as(id, form, asked, handle));
+            let found = handle.filter(|handle| self.is_asked(id, table, asked, *handle));
+            let shown = found.map(|handle| self.show_as(id, form, asked, handle));
             return Ok((shown.into_iter().collect(), None));
         }
         let handles = self.switch.entries(table.index).map(|(handle, _)| handle);
@@ -215,12 +216,33 @@ impl View<'_> {
             .collect();
         let next = handles.last().filter(|_| handles.len() == AT_ONCE);
         let next = next.map(|last| Step::Entries(id, form, Box::new(asked.clone()), last + 1));
-        let shown = handles.into_iter().filter(|handle| {
-            let shown = || self.show_key(id, table, *handle).priority;
-            asked.priority == 0 || asked.priority == shown()
-        });
+        let shown = handles
+            .into_iter()
+            .filter(|handle| self.is_asked(id, table, asked, *handle));
         let shown = shown.map(|handle| self.show_as(id, form, asked, handle));
         Ok((shown.collect(), next))
+    }
+
+    /// Whether an entry has what is asked for: the priority, the id of the action, and the metadata
+    /// of both kinds. What is not set does not count.
+    fn is_asked(&self, id: u32, table: &TableInfo, asked: &TableEntry, handle: usize) -> bool {
+        let action = |entry: &TableEntry| {
+            let action = entry.action.as_ref()?.r#type.as_ref()?;
+            let TableActionType::Action(action) = action else {
+                return None;
+            };
+            Some(action.action_id)
+        };
+        let wanted = action(asked).filter(|id| *id != 0);
+        let cookie = asked.controller_metadata;
+        if wanted.is_none() && asked.priority == 0 && cookie == 0 && asked.metadata.is_empty() {
+            return true;
+        }
+        let shown = self.show(id, table, handle, &TableEntry::default());
+        (wanted.is_none() || action(&shown) == wanted)
+            && (asked.priority == 0 || shown.priority == asked.priority)
+            && (cookie == 0 || shown.controller_metadata == cookie)
+            && (asked.metadata.is_empty() || shown.metadata == asked.metadata)
     }
 
     fn show_as(&self, id: u32, form: Form, asked: &TableEntry, handle: usize) -> Entity {
