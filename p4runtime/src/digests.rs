@@ -23,7 +23,7 @@ pub struct DigestQueue {
     /// When the first of them came, in µs.
     since: u64,
     next_list: u64,
-    /// What was sent and not acknowledged, encoded, with its list.
+    /// What waits, or was sent and is not acknowledged, encoded.
     known: HashSet<Vec<u8>>,
     /// Lists that are not acknowledged, with the time in µs when they count as if they were.
     lists: HashMap<u64, (u64, Vec<Vec<u8>>)>,
@@ -64,9 +64,7 @@ impl DigestQueue {
         if self.waiting.is_empty() {
             self.since = now;
         }
-        if self.config.ack_timeout_ns > 0 {
-            self.known.insert(bytes);
-        }
+        self.known.insert(bytes);
         self.waiting.push(data);
         true
     }
@@ -83,10 +81,15 @@ impl DigestQueue {
         let data: Vec<P4Data> = self.waiting.drain(..count).collect();
         let list_id = self.next_list;
         self.next_list += 1;
+        let bytes = data.iter().map(Message::encode_to_vec);
         if self.config.ack_timeout_ns > 0 {
             let until = now.saturating_add(self.config.ack_timeout_ns as u64 / 1000);
-            let bytes = data.iter().map(Message::encode_to_vec).collect();
-            self.lists.insert(list_id, (until, bytes));
+            self.lists.insert(list_id, (until, bytes.collect()));
+        } else {
+            // Without acknowledgements, only what waits is not to come twice.
+            for digest in bytes {
+                self.known.remove(&digest);
+            }
         }
         Some(DigestList {
             digest_id,
@@ -179,5 +182,19 @@ mod tests {
             "its list is too old to count"
         );
         assert!(queue.take(7, 2_001_000).is_some());
+    }
+
+    #[test]
+    fn a_list_has_no_digest_twice_also_without_acknowledgements() {
+        let mut queue = DigestQueue::new(DigestEntryConfig {
+            max_timeout_ns: 1_000_000,
+            max_list_size: 9,
+            ack_timeout_ns: 0,
+        });
+        for now in [0, 2000] {
+            assert!(queue.add(digest(1), now) && queue.add(digest(1), now));
+            let list = queue.take(7, now + 1000).expect("old");
+            assert_eq!(list.data.len(), 1);
+        }
     }
 }
