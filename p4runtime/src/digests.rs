@@ -126,11 +126,11 @@ pub fn nanoseconds(now: u64) -> i64 {
     i64::try_from(now.saturating_mul(1000)).unwrap_or(i64::MAX)
 }
 
-/// The data of a digest, as its P4Info describes it. The widths of its values do not count, as byte
-/// strings are the shortest.
+/// The data of a digest, as its P4Info describes it. Numbers below 0 are in two's complement, as
+/// wide as their fields.
 pub fn data(info: &DigestInfo, digest: &Digest) -> P4Data {
-    let values = digest.values.iter();
-    let bytes = values.map(|value| canonical(value, value.bits() as u32));
+    let values = digest.values.iter().zip(&info.widths);
+    let bytes = values.map(|(value, width)| canonical(value, (value.bits() as u32).max(*width)));
     let bits = |bytes| P4Data {
         data: Some(P4DataData::Bitstring(bytes)),
     };
@@ -154,6 +154,7 @@ pub fn data(info: &DigestInfo, digest: &Digest) -> P4Data {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bofuss_p4::Int;
 
     fn digest(value: u8) -> P4Data {
         let data = Some(P4DataData::Bitstring(vec![value]));
@@ -196,5 +197,26 @@ mod tests {
             let list = queue.take(7, now + 1000).expect("old");
             assert_eq!(list.data.len(), 1);
         }
+    }
+
+    #[test]
+    fn a_number_below_0_is_as_wide_as_its_field() {
+        let shape = DigestShape::Tuple;
+        let widths = vec![8, 12, 0];
+        let info = DigestInfo {
+            id: 1,
+            shape,
+            widths,
+        };
+        let values = [-2, -739, 300].map(Int::Small).into();
+        let sent = data(&info, &Digest { list: 0, values });
+        let Some(P4DataData::Tuple(sent)) = sent.data else {
+            panic!("{sent:?}");
+        };
+        let bits = |bytes: &[u8]| P4Data {
+            data: Some(P4DataData::Bitstring(bytes.to_vec())),
+        };
+        let wanted = [bits(&[0xfe]), bits(&[0x0d, 0x1d]), bits(&[1, 0x2c])];
+        assert_eq!(sent.members, wanted);
     }
 }

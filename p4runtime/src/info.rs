@@ -81,6 +81,8 @@ pub enum DigestShape {
 pub struct DigestInfo {
     pub id: u32,
     pub shape: DigestShape,
+    /// The bits of each value; 0 for what is no field.
+    pub widths: Vec<u32>,
 }
 
 /// A value set of the parser.
@@ -288,7 +290,12 @@ impl Info {
                 Some(5) => DigestShape::Header,
                 _ => DigestShape::Bits,
             };
-            self.digests.insert(index, DigestInfo { id: *id, shape });
+            let info = DigestInfo {
+                id: *id,
+                shape,
+                widths: program.digests[index].widths.clone(),
+            };
+            self.digests.insert(index, info);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::loader::{Loader, MAX_CELLS, MAX_WIDTH, add, find, name};
 use crate::hash::Algorithm;
 use crate::json::{Node, Result};
-use crate::program::{Array, Calculation, Checksum, CoreErrors, FieldList, Input, ValueSet};
+use crate::program::{Array, Calculation, Checksum, CoreErrors, Data, FieldList, Input, ValueSet};
 
 /// Reads all but checksums.
 pub(super) fn load<'a>(loader: &mut Loader<'a>, root: &Node<'a>) -> Result<()> {
@@ -124,10 +124,19 @@ fn field_lists<'a>(
     for node in root.list(key)? {
         let elements = node.list("elements")?;
         let elements: Result<Vec<_>> = elements.iter().map(|e| loader.data(e)).collect();
+        let elements = elements?;
+        let width = |element: &Data| {
+            if let Data::Field(field) = element {
+                loader.program.fields[*field].width
+            } else {
+                0
+            }
+        };
         lists.push(FieldList {
             id: node.get("id")?.number(u64::MAX)?,
             name: name(&node)?,
-            elements: elements?,
+            widths: elements.iter().map(width).collect(),
+            elements,
         });
     }
     Ok(lists)

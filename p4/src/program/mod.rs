@@ -305,6 +305,8 @@ pub struct FieldList {
     pub name: String,
     /// What it has, in order.
     pub elements: Vec<Data>,
+    /// The bits of each element; 0 for what is no field.
+    pub widths: Vec<u32>,
 }
 
 /// Fields of the metadata that the architecture writes or reads, if the program has them.
