@@ -239,7 +239,10 @@ impl<'a> Interpreter<'a> {
             }
             "resubmit" => packet.resubmit = small(&value(packet, 0)),
             "recirculate" => packet.recirculate = small(&value(packet, 0)),
-            "truncate" => packet.truncate = Some(small(&value(packet, 0))),
+            "truncate" => {
+                let before = packet.truncate.unwrap_or(usize::MAX);
+                packet.truncate = Some(small(&value(packet, 0)).min(before));
+            }
             "exit" => packet.exit = true,
             "mark_to_drop" => {
                 self.set_standard(packet, "egress_spec", DROP);

@@ -225,7 +225,8 @@ impl<S: Sink> Walk<'_, S> {
             }
             PacketOp::Truncate(length) => {
                 let most = self.number(length, parameters).index();
-                self.packet.truncate = Some(most);
+                let before = self.packet.truncate.unwrap_or(usize::MAX);
+                self.packet.truncate = Some(most.min(before));
             }
             PacketOp::Assert(name, data) => {
                 if self.number(data, parameters).is_zero() {
