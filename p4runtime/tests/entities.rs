@@ -2,13 +2,15 @@
 
 mod common;
 
+use bofuss_p4::{Program, Switch};
 use bofuss_p4runtime::wire::entities::{
-    ActionProfileAction, ActionProfileActionSet, CounterData, CounterEntry, DirectCounterEntry, EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MulticastGroupEntry,
+    Action, ActionProfileAction, ActionProfileActionSet, CounterData, CounterEntry, DirectCounterEntry, EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MulticastGroupEntry,
     PacketReplicationEngineEntry, PacketReplicationEngineEntryType, Replica, ReplicaPortKind,
     TableAction, TableActionType, TableEntry, ValueSetEntry, ValueSetMember,
 };
-use bofuss_p4runtime::wire::messages::{Error, Status as RpcStatus, UpdateType};
-use common::{Controller, action, exact, id, start};
+use bofuss_p4runtime::wire::messages::{Error, Status as RpcStatus, Update, UpdateType};
+use bofuss_p4runtime::{Change, ChangePlayer, Pipeline};
+use common::{Controller, action, entity, exact, file, id, start};
 use prost::Message;
 use tonic::Code;
 
@@ -205,4 +207,35 @@ async fn reads_are_filtered_by_action_and_metadata() {
         let read = controller.read(EntityKind::TableEntry(asked)).await;
         assert_eq!(read.expect("the table is there"), entries[expected]);
     }
+}
+
+#[test]
+fn a_table_without_a_key_takes_no_entry() {
+    let mut text = String::from_utf8(file("p4info.txt")).expect("it is text");
+    text.push_str(
+        "tables { preamble { id: 1 name: \"tbl_controlled58\" } action_refs { id: 2 } size: 1 }
+        actions { preamble { id: 2 name: \"controlled58\" } }",
+    );
+    let pipeline = Pipeline::new(&text, file("json")).expect("the program has both");
+    let mut player = ChangePlayer::default();
+    let mut switch = Switch::new(Program::default(), 0);
+    let set = player.set_pipeline(&mut switch, (pipeline.p4info(), &file("json")), (0, 0), false);
+    assert_eq!(set, Ok(Vec::new()));
+    let action = Action {
+        action_id: 2,
+        params: Vec::new(),
+    };
+    let entry = EntityKind::TableEntry(TableEntry {
+        table_id: 1,
+        action: Some(TableAction {
+            r#type: Some(TableActionType::Action(action)),
+        }),
+        ..TableEntry::default()
+    });
+    let update = Update {
+        r#type: UpdateType::Insert as i32,
+        entity: Some(Box::new(entity(entry))),
+    };
+    let refused = player.write(&mut switch, &Change::encoded(&[update]), 0);
+    assert_eq!(refused, Ok(vec![(0, Code::InvalidArgument as i32)]));
 }

@@ -36,6 +36,9 @@ impl Target<'_> {
                 tonic::Code::AlreadyExists,
                 "the entry is there",
             )),
+            (UpdateType::Insert, None) if table.fields.is_empty() => Err(Refusal::invalid(
+                "a table without a key has only its default entry",
+            )),
             (UpdateType::Insert, None) => self.insert_entry(table, entry, (key, priority)),
             (_, None) => Err(Refusal::not_found("there is no such entry")),
             (UpdateType::Delete, Some(handle)) => {
