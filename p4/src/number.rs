@@ -23,7 +23,9 @@ pub fn number(text: &str) -> Result<Int, String> {
             return Int::from_digits(digits, radix).ok_or_else(wrong);
         }
     }
-    if let Some(digits) = lower.strip_prefix('-') {
+    let negative = lower.strip_prefix('-');
+    // One sign only: a text of many would call this as often.
+    if let Some(digits) = negative.filter(|digits| !digits.starts_with('-')) {
         return Ok(Int::ZERO.sub(&number(digits)?));
     }
     let separated = |separator: char, radix: u32, count: usize| {
@@ -40,4 +42,16 @@ pub fn number(text: &str) -> Result<Int, String> {
             .map_err(|_| wrong());
     }
     Int::from_digits(&lower, 10).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_one_sign_at_most() {
+        assert_eq!(number("-0x10"), Ok(Int::Small(-16)));
+        number("--1").expect_err("two signs");
+        number(&"-".repeat(MAX_DIGITS)).expect_err("only signs");
+    }
 }
