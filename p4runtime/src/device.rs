@@ -321,7 +321,8 @@ impl Device {
         lost
     }
 
-    /// Tells the primaries of entries that are idle, once until they are used again.
+    /// Tells the primaries of entries that are idle, and again each time that their timeout passes
+    /// without a packet.
     pub async fn send_idle(&self, time: u64) -> Result<()> {
         let timeouts = {
             let side = self.side.lock().unwrap_or_else(PoisonError::into_inner);
@@ -348,7 +349,7 @@ impl Device {
     }
 }
 
-/// The entries that have become idle since the last look.
+/// The entries that have been idle for their timeout since they were last told of.
 fn idle_entries(target: &mut Target<'_>) -> Vec<TableEntry> {
     let mut found = Vec::new();
     for (id, table) in &target.info.tables {
@@ -357,13 +358,18 @@ fn idle_entries(target: &mut Target<'_>) -> Vec<TableEntry> {
         }
         let idle: Vec<_> = target.switch.idle(table.index, target.now).collect();
         for handle in idle {
-            let used = target.switch.entry(table.index, handle).map(|e| e.used);
+            let Some(entry) = target.switch.entry(table.index, handle) else {
+                continue;
+            };
             let side = target.side.entries.entry((table.index, handle));
-            let side = side.or_default();
-            if side.idle_told == used {
+            let told = &mut side.or_default().idle_told;
+            // What found no room at a controller comes again, too.
+            if told.is_some_and(|(used, at)| {
+                used == entry.used && target.now.saturating_sub(at) < entry.idle_timeout
+            }) {
                 continue;
             }
-            side.idle_told = used;
+            *told = Some((entry.used, target.now));
             found.push(
                 target
                     .view()

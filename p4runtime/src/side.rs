@@ -27,8 +27,9 @@ pub struct EntrySide {
     pub controller_metadata: u64,
     pub metadata: Vec<u8>,
     pub one_shot: Option<OneShot>,
-    /// The time of use in µs for which the controller was told that the entry is idle.
-    pub idle_told: Option<u64>,
+    /// The time of use in µs for which the controller was last told that the entry is idle, and
+    /// when it was.
+    pub idle_told: Option<(u64, u64)>,
 }
 
 /// All that is kept.
