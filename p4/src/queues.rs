@@ -16,9 +16,9 @@ const MAX_BYTES: usize = 64 << 20;
 pub struct Stay {
     /// The time since when, in microseconds.
     pub since: u64,
-    /// The packets that waited for the port when it came, of all priorities.
+    /// The packets of its priority that waited for the port when it came.
     pub found: u64,
-    /// Those that wait when it leaves.
+    /// Those of its priority that wait when it leaves.
     pub left: u64,
 }
 
@@ -77,11 +77,11 @@ impl Queues {
         let Some(queue) = self.held.get_mut(&port) else {
             return false;
         };
+        let level = &mut queue.levels[(priority as usize).min(PRIORITIES - 1)];
         let stay = Stay {
-            found: queue.len() as u64,
+            found: level.len() as u64,
             ..Stay::none(now)
         };
-        let level = &mut queue.levels[(priority as usize).min(PRIORITIES - 1)];
         let bytes = packet.held_bytes();
         let has_room = level.len() < MAX_PACKETS && self.bytes + bytes <= MAX_BYTES;
         if has_room {
@@ -95,9 +95,10 @@ impl Queues {
     pub fn pop(&mut self, port: u32) -> Option<(Packet<'static>, Stay)> {
         let queue = self.held.get_mut(&port)?;
         let mut levels = queue.levels.iter_mut().rev();
-        let (packet, stay) = levels.find_map(VecDeque::pop_front)?;
+        let level = levels.find(|level| !level.is_empty())?;
+        let (packet, stay) = level.pop_front()?;
         self.bytes -= packet.held_bytes();
-        let left = queue.len() as u64;
+        let left = level.len() as u64;
         Some((packet, Stay { left, ..stay }))
     }
 
