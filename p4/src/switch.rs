@@ -201,6 +201,15 @@ impl Switch {
         self.state.tables[table].iter()
     }
 
+    /// The entries of a table from a number on, with their numbers.
+    pub fn entries_from(
+        &self,
+        table: usize,
+        from: Handle,
+    ) -> impl Iterator<Item = (Handle, &Entry)> {
+        self.state.tables[table].iter_from(from)
+    }
+
     /// All tables that have a key, with their entries, as text.
     pub fn show_entries(&self) -> String {
         let rows = self.program.tables.iter().enumerate();

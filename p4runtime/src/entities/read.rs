@@ -209,11 +209,8 @@ impl View<'_> {
             let shown = found.map(|handle| self.show_as(id, form, asked, handle));
             return Ok((shown.into_iter().collect(), None));
         }
-        let handles = self.switch.entries(table.index).map(|(handle, _)| handle);
-        let handles: Vec<usize> = handles
-            .filter(|handle| *handle >= from)
-            .take(AT_ONCE)
-            .collect();
+        let entries = self.switch.entries_from(table.index, from);
+        let handles: Vec<usize> = entries.take(AT_ONCE).map(|(handle, _)| handle).collect();
         let next = handles.last().filter(|_| handles.len() == AT_ONCE);
         let next = next.map(|last| Step::Entries(id, form, Box::new(asked.clone()), last + 1));
         let shown = handles
