@@ -4,7 +4,9 @@ mod common;
 
 use bofuss_p4::{Program, Switch};
 use bofuss_p4runtime::wire::entities::{
-    Action, ActionProfileAction, ActionProfileActionSet, CounterData, CounterEntry, DirectCounterEntry, EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MulticastGroupEntry,
+    Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup,
+    ActionProfileGroupMember, ActionProfileMember, CounterData, CounterEntry, DirectCounterEntry,
+    EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MulticastGroupEntry,
     PacketReplicationEngineEntry, PacketReplicationEngineEntryType, Replica, ReplicaPortKind,
     TableAction, TableActionType, TableEntry, ValueSetEntry, ValueSetMember,
 };
@@ -219,7 +221,12 @@ fn a_table_without_a_key_takes_no_entry() {
     let pipeline = Pipeline::new(&text, file("json")).expect("the program has both");
     let mut player = ChangePlayer::default();
     let mut switch = Switch::new(Program::default(), 0);
-    let set = player.set_pipeline(&mut switch, (pipeline.p4info(), &file("json")), (0, 0), false);
+    let set = player.set_pipeline(
+        &mut switch,
+        (pipeline.p4info(), &file("json")),
+        (0, 0),
+        false,
+    );
     assert_eq!(set, Ok(Vec::new()));
     let action = Action {
         action_id: 2,
@@ -238,4 +245,47 @@ fn a_table_without_a_key_takes_no_entry() {
     };
     let refused = player.write(&mut switch, &Change::encoded(&[update]), 0);
     assert_eq!(refused, Ok(vec![(0, Code::InvalidArgument as i32)]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_has_no_member_twice_and_keeps_its_max_size() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let action_profile_id = id("MyIngress.choice");
+    let member = EntityKind::ActionProfileMember(ActionProfileMember {
+        action_profile_id,
+        member_id: 1,
+        action: Some(action("MyIngress.set", &[7])),
+    });
+    let added = done(&mut controller, UpdateType::Insert, member).await;
+    assert_eq!(added, Code::Ok);
+    let member = |weight| ActionProfileGroupMember {
+        member_id: 1,
+        weight,
+        watch_kind: None,
+    };
+    for (kind, members, max_size, expected) in [
+        (
+            UpdateType::Insert,
+            vec![member(1); 2],
+            4,
+            Code::InvalidArgument,
+        ),
+        (UpdateType::Insert, vec![member(1)], 4, Code::Ok),
+        (
+            UpdateType::Modify,
+            vec![member(2)],
+            3,
+            Code::InvalidArgument,
+        ),
+        (UpdateType::Modify, vec![member(2)], 4, Code::Ok),
+    ] {
+        let group = EntityKind::ActionProfileGroup(ActionProfileGroup {
+            action_profile_id,
+            group_id: 1,
+            members,
+            max_size,
+        });
+        assert_eq!(done(&mut controller, kind, group).await, expected);
+    }
 }

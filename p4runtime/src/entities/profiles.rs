@@ -1,5 +1,7 @@
 //! Members and groups of action profiles, and those that are made for action sets.
 
+use std::collections::HashSet;
+
 use tonic::Code;
 
 use super::{Target, View, entity};
@@ -39,6 +41,15 @@ impl Target<'_> {
             self.side.max_sizes.remove(&(index, group.group_id));
             return Ok(());
         }
+        let key = (index, group.group_id);
+        let old_size = self.side.max_sizes.get(&key);
+        if kind == UpdateType::Modify && old_size.is_some_and(|old| *old != group.max_size) {
+            return Err(Refusal::invalid("the max_size of a group cannot change"));
+        }
+        let mut seen = HashSet::new();
+        if !group.members.iter().all(|m| seen.insert(m.member_id)) {
+            return Err(Refusal::invalid("a member is there twice: it has a weight"));
+        }
         let mut members = Vec::new();
         for member in &group.members {
             if member.watch_kind.is_some() {
@@ -54,7 +65,6 @@ impl Target<'_> {
             return Err(Refusal::new(Code::ResourceExhausted, what));
         }
         self.switch.set_group(index, group.group_id, &members)?;
-        let key = (index, group.group_id);
         self.side.max_sizes.insert(key, group.max_size);
         Ok(())
     }
