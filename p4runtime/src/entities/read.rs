@@ -112,6 +112,13 @@ fn entries(info: &Info, form: Form, entry: &TableEntry) -> Result<Vec<Step>> {
         return Err(Refusal::invalid("a match needs its table"));
     }
     let ids = ids(info.tables.keys(), entry.table_id)?;
+    let mut entry = entry.clone();
+    if !matches!(form, Form::Entry) {
+        // A counter or meter is that of a key and priority, whatever else the entry has.
+        entry.action = None;
+        entry.controller_metadata = 0;
+        entry.metadata.clear();
+    }
     let steps = ids.into_iter();
     Ok(steps
         .map(|id| Step::Entries(id, form, Box::new(entry.clone()), 0))
