@@ -154,7 +154,10 @@ fn broken(line: &str) -> Vec<(&'static str, String)> {
             .char_indices()
             .nth(LINE_CHARS)
             .map_or(rest.len(), |c| c.0);
-        let end = rest[..limit].rfind([' ', ',']).map_or(limit, |at| at + 1);
+        // A word longer than a line is cut: behind the indent alone, nothing would be gained.
+        let indent = rest.len() - rest.trim_start().len();
+        let place = rest[..limit].rfind([' ', ',']).filter(|at| *at >= indent);
+        let end = place.map_or(limit, |at| at + 1);
         let next = format!("    {}", rest[end..].trim_start());
         rest.truncate(end);
         pieces.push((class, rest));

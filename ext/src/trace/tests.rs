@@ -57,6 +57,16 @@ fn the_text_says_who_won_and_why_the_others_lost() {
 }
 
 #[test]
+fn a_word_longer_than_a_line_of_the_picture_is_cut() {
+    for digits in [110, 1_000] {
+        let lines = alloc::format!("{LINES}action\tnote:{}\n", "%".repeat(digits));
+        let picture = Trace::read(&lines).expect("it is a trace").svg();
+        assert_eq!(picture.matches('%').count(), digits, "{picture}");
+        assert!(picture.lines().all(|line| line.len() < 250), "{picture}");
+    }
+}
+
+#[test]
 fn the_entry_of_the_fail_mode_is_called_so() {
     let own = LINES.replace("won\t5\t0x7", "won\t0\t0x7374616e64616c6f");
     let trace = Trace::read(&own).expect("these are the lines of a trace");
