@@ -59,11 +59,12 @@ impl Balancer {
         }
     }
 
-    /// The next flow to move, and its new link: from the most to the least loaded link, the largest
-    /// flow whose move makes their loads differ less. Counts it as moved.
-    pub(super) fn next(&mut self) -> Option<(u32, PortNo)> {
-        let (&from, most) = self.loads.iter().max_by_key(|(_, load)| **load)?;
-        let (&to, least) = self.loads.iter().min_by_key(|(_, load)| **load)?;
+    /// The next flow to move, and its new link: from the most to the least loaded usable link, the
+    /// largest flow whose move makes their loads differ less. Counts it as moved.
+    pub(super) fn next(&mut self, is_usable: impl Fn(PortNo) -> bool) -> Option<(u32, PortNo)> {
+        let usable = self.loads.iter().filter(|(port, _)| is_usable(**port));
+        let (&from, most) = usable.clone().max_by_key(|(_, load)| **load)?;
+        let (&to, least) = usable.min_by_key(|(_, load)| **load)?;
         let excess = most - least;
         let at = self.elephants.iter().position(|one| {
             one.port == from && one.kbps > 0 && 2 * u64::from(one.kbps) <= excess

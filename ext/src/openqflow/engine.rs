@@ -202,7 +202,7 @@ impl FlowTable {
     /// evens out the measured loads.
     fn balance(&mut self) {
         let mut balancer = core::mem::take(&mut self.balancer);
-        while let Some((slot, port)) = balancer.next() {
+        while let Some((slot, port)) = balancer.next(|port| self.paths.is_usable(port)) {
             if self.reroute(slot, port, balancer.gap_us).is_ok() {
                 self.counts.moved += 1;
             }
@@ -212,19 +212,15 @@ impl FlowTable {
     }
 
     /// Has a flow continue on another port after its next gap, at the earliest from its next packet
-    /// on.
+    /// on. The port that it uses until then, own or failover, becomes its failover port.
     pub fn reroute(&mut self, slot: u32, port: PortNo, gap_us: u32) -> Result<(), ErrorCode> {
         let (&tuple, _) = self.flows.at(slot).ok_or(NO_FLOW)?;
-        let forward = self
-            .resolved(slot)
-            .map(|known| known.forward.clone())
-            .ok_or(NO_FLOW)?;
-        let before = forward.port;
+        let known = self.resolved(slot).ok_or(NO_FLOW)?;
         let write = FlowWrite {
             forward: Some(ForwardRecord {
                 port,
-                failover: before,
-                ..forward
+                failover: known.port,
+                ..known.forward.clone()
             }),
             gap_us,
             ..FlowWrite::of(tuple)

@@ -133,6 +133,32 @@ fn t19_large_flows_change_links_at_a_gap_until_both_carry_the_same() {
 }
 
 #[test]
+fn t19_a_link_that_is_down_gets_no_flows_and_one_that_is_lost_gives_them_back() {
+    let mut switch = Bench::new(Engine::default());
+    switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=2,failover=3)");
+    switch
+        .ask("qflow_links_mod", "gap_us=500,ports=2+3+4")
+        .expect("they are ports");
+    switch.port(2, false);
+    let frames: Vec<Vec<u8>> = (0..4).map(|n| datagram(n, &[0; 1000])).collect();
+    let mut left = [0; 5];
+    for _ in 0..4000 {
+        for frame in &frames {
+            let ports = switch.send(1, frame);
+            assert_eq!(ports.len(), 1, "{left:?}");
+            left[ports[0] as usize] += 1;
+        }
+        switch.pass(MS);
+    }
+    assert!(switch.metric("moved") > 0 && left[4] > 0, "{left:?}");
+    assert_eq!(left[2], 0, "{left:?}");
+    switch.port(4, false);
+    for frame in &frames {
+        assert_eq!(switch.send(1, frame), [3]);
+    }
+}
+
+#[test]
 fn t17_a_flow_keeps_its_order_while_its_class_changes_within_10_ms() {
     const CAP_KBPS: u64 = 500;
     const AFTER_BYTES: u64 = 1_000_000;
