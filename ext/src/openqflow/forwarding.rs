@@ -238,11 +238,20 @@ impl OpenQflow {
         forward(cx, known.forward, port);
     }
 
+    /// Takes what is known of a packet, which has this tuple. An earlier packet that another entry
+    /// forwarded may have left its own, whose flow may be over; and a trace changes no flow.
+    fn take_known(&mut self, cx: &HookContext<'_>, tuple: &FlowTuple) -> Option<LookedUp> {
+        let known = self.looked_up.take();
+        let mut known = known.filter(|known| known.tuple == *tuple)?;
+        let is_there = !cx.is_dry() && self.table.find(tuple) == known.slot;
+        known.slot = known.slot.filter(|_| is_there);
+        Some(known)
+    }
+
     /// Forwards a packet as the rules say, with this quality of service, and resolves its flow.
     pub(super) fn finish(&mut self, cx: &mut HookContext<'_>, qos: Option<&QosRecord>) {
         let tuple = FlowTuple::of(cx);
-        let known = self.looked_up.take().filter(|known| known.tuple == tuple);
-        let Some(mut known) = known else {
+        let Some(mut known) = self.take_known(cx, &tuple) else {
             return;
         };
         let Some(rule) = known.forward.take() else {
@@ -278,7 +287,8 @@ impl OpenQflow {
 
     /// Handles a packet that no rule forwards, as the option `unknown` says.
     pub(super) fn find_none(&mut self, cx: &mut HookContext<'_>) {
-        let known = self.looked_up.take();
+        let tuple = FlowTuple::of(cx);
+        let known = self.take_known(cx, &tuple);
         let slot = known.as_ref().and_then(|known| known.slot);
         let rule = slot.and_then(|slot| self.table.own_forward(slot));
         if let Some((known, rule)) = known.as_ref().zip(rule) {

@@ -401,3 +401,24 @@ fn rules_are_accepted_only_in_tables_of_their_kind() {
     let reported = switch.value(ExtKind::Message, "qflow_limits", "push_ms=1");
     assert!(reported.row.changes, "a slave may not send it");
 }
+
+#[test]
+fn a_packet_that_an_entry_sends_to_a_rule_is_forwarded_after_its_flow_is_over() {
+    for (name, engine) in Engine::ALL {
+        let mut switch = Bench::new(engine);
+        switch.flow("table=1,priority=9,udp,actions=output:2");
+        assert_eq!(switch.send(1, &udp(1, 1)), [2], "{name}");
+        switch.pass(200 * Time::SEC);
+        assert_eq!(switch.metric("flows"), 0, "{name}");
+        switch.flow("table=0,priority=9,udp,actions=goto_table:1");
+        switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=3)");
+        for _ in 0..2 {
+            assert_eq!(switch.send(1, &udp(1, 1)), [3], "{name}");
+        }
+        assert_eq!(
+            switch.metric("flows"),
+            0,
+            "{name}: no packet came to the flows"
+        );
+    }
+}
