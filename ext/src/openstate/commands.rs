@@ -40,7 +40,7 @@ impl CommandList for Vec<StateMod> {
 }
 
 /// Adds the part that begins at `from`. Returns where the next part begins: the table's number in
-/// the higher 32 bits, the slot of a flow in the lower ones. 0 is the beginning.
+/// the higher 32 bits, the slot of a flow in the lower ones, plus 1. 0 is the beginning.
 ///
 /// Order: the global state, tables with their scopes, flows, and at the end the tables that are
 /// off.
@@ -60,13 +60,14 @@ pub(crate) fn add_part(
             configure(number, table, list);
         }
     }
+    let from = from.saturating_sub(1);
     let first = (from >> u32::BITS) as u8;
     for (number, table) in tables.clone().filter(|(number, _)| *number >= first) {
         let mut slot = if number == first { from as u32 } else { 0 };
         let key_bytes = table.lookup().map_or(0, |lookup| lookup.bytes());
         while let Some((found, key, flow)) = table.states.next(now, slot) {
             if list.len() >= COMMANDS_PER_PART {
-                return Some(u64::from(number) << u32::BITS | u64::from(found));
+                return Some((u64::from(number) << u32::BITS | u64::from(found)) + 1);
             }
             let bytes = &key.bytes()[..key_bytes];
             list.push(StateMod::SetFlowState {

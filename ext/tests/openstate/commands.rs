@@ -7,6 +7,7 @@ use bofuss_oflib::{ExtValue, Message};
 
 use crate::bench::Bench;
 use crate::conformance::{Dialect, enable, flow_state};
+use crate::opp::condition;
 
 /// OXM headers of ipv4_src and tcp_dst.
 const FIELDS: [u32; 2] = [0x8000_1604, 0x8000_1c02];
@@ -91,6 +92,22 @@ fn a_list_of_states_recreates_them_on_another_switch() {
         lines.last().map(String::as_str),
         Some("table_config,table=9,stateful=0")
     );
+    let mut other = Bench::new(Engine::default());
+    send(&mut other, STATES, &lines);
+    assert_eq!(list(&mut other, STATES).1, lines);
+}
+
+#[test]
+fn a_list_whose_first_part_only_configures_goes_on_with_the_first_flow() {
+    let mut bench = Bench::new(Engine::default());
+    for table in 0..40 {
+        enable(&mut bench, Dialect::Opp, table, &[FIELDS[0]]);
+        (0..8).for_each(|id| bench.state_mod(8, &condition(table, id, 0, 0, [0, 0])));
+    }
+    bench.state_mod(3, &flow_state(0, &[10, 0, 0, 1], 7));
+    assert_eq!(bench.error(), None);
+    let (parts, lines) = list(&mut bench, STATES);
+    assert!(parts == 2 && lines.len() > 400, "{parts} parts");
     let mut other = Bench::new(Engine::default());
     send(&mut other, STATES, &lines);
     assert_eq!(list(&mut other, STATES).1, lines);
