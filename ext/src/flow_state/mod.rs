@@ -40,6 +40,10 @@ pub static VALUES: [ExtRow; 3] = [
 /// The index in [`VALUES`] of the message that requests the states.
 const STATE_REQUEST: usize = 1;
 
+/// Nanoseconds between two searches for idle flows that make room for others: the limit of the work
+/// that packets can cause.
+const SEARCH_INTERVAL: u64 = Time::SEC;
+
 /// The most states that one answer lists, at 16 bytes each: source, destination, state.
 const MAX_LISTED: usize = 4000;
 
@@ -68,6 +72,7 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
         field: field.expect("the catalogue has this extension"),
         states: TrialMap::default(),
         shares: Shares::default(),
+        search_at: Time(0),
         refused: 0,
     })
 }
@@ -78,6 +83,8 @@ struct FlowState {
     states: TrialMap<FlowAddresses, State>,
     /// The number of states of each port.
     shares: Shares,
+    /// The time from which idle flows may be searched to make room for others.
+    search_at: Time,
     refused: u32,
 }
 
@@ -89,11 +96,33 @@ impl FlowState {
         }
     }
 
+    /// Removes the states that were idle for too long.
+    fn forget_idle(&mut self, now: Time) {
+        self.states.live_mut().retain(|_, state| {
+            let lives = state.lives(now);
+            if !lives {
+                self.shares.give_back(state.port, 1);
+            }
+            lives
+        });
+    }
+
+    /// Returns true if a port has room for one more state, perhaps after a search for idle ones.
+    fn has_room(&mut self, trial: Trial, now: Time, port: PortNo) -> bool {
+        let has_room = self.shares.allow(MAX_STATES, port, 1);
+        if has_room || trial.is_dry() || now < self.search_at {
+            return has_room;
+        }
+        self.search_at = now.after(SEARCH_INTERVAL);
+        self.forget_idle(now);
+        self.shares.allow(MAX_STATES, port, 1)
+    }
+
     /// Sets the state of a flow. Returns false if it has none and its port has no room for one.
     fn set(&mut self, trial: Trial, flow: FlowAddresses, mut state: State) -> bool {
         if let Some(before) = self.states.get(trial, &flow) {
             state.port = before.port;
-        } else if !self.shares.allow(MAX_STATES, state.port, 1) {
+        } else if !self.has_room(trial, state.used, state.port) {
             return false;
         } else if !trial.is_dry() {
             self.shares.take(state.port, 1);
@@ -175,14 +204,8 @@ impl Hook for FlowState {
         if row != STATE_REQUEST {
             return Err(BadRequest::BAD_EXP_TYPE);
         }
-        let states = self.states.live_mut();
-        states.retain(|_, state| {
-            let lives = state.lives(cx.now);
-            if !lives {
-                self.shares.give_back(state.port, 1);
-            }
-            lives
-        });
+        self.forget_idle(cx.now);
+        let states = self.states.live();
         let mut data = Vec::new();
         for ((source, destination), state) in states.iter().take(MAX_LISTED) {
             data.extend_from_slice(&source.to_be_bytes()[2..]);

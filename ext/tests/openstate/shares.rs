@@ -215,3 +215,22 @@ fn a_flood_of_stations_on_one_port_leaves_half_of_flow_state_to_other_ports() {
     }
     assert_eq!(counts(&mut bench), ((share + 2000) as u64, refused as u64));
 }
+
+#[test]
+fn a_port_without_room_in_flow_state_gets_it_from_its_flows_that_were_idle() {
+    let mut bench = Bench::new(Engine::default());
+    bench.flow("priority=1,actions=set_flow_state(state=7,idle_timeout=1)");
+    bench.flow("priority=5,flow_state=7,actions=output:3");
+    let share = flow_state::MAX_STATES as u32 / 2;
+    for host in 0..share {
+        assert_eq!(bench.send(1, &frame(2, host)), [0u32; 0]);
+    }
+    // The first one without room finds that all of them live.
+    for _ in 0..2 {
+        assert_eq!(bench.send(1, &frame(2, share)), [0u32; 0]);
+    }
+    bench.now = bench.now.after(Time::SEC);
+    assert_eq!(bench.send(1, &frame(2, share)), [0u32; 0]);
+    assert_eq!(bench.send(1, &frame(2, share)), [3]);
+    assert_eq!(counts(&mut bench), (1, 2));
+}
