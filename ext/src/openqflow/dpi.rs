@@ -1,7 +1,7 @@
 //! The inspecting engine (deep packet inspection): flows whose payload has a signature get another
 //! path and class.
 
-use alloc::{collections::BTreeMap, format, vec::Vec};
+use alloc::{collections::BTreeMap, format};
 use core::fmt;
 
 use bofuss_datapath::HookContext;
@@ -232,10 +232,9 @@ impl Signatures {
     }
 
     /// The changes that would recreate them.
-    pub(super) fn list(&self) -> Vec<SignatureMod> {
+    pub(super) fn list(&self) -> impl Iterator<Item = SignatureMod> {
         let all = self.0.iter();
         all.map(|(id, one)| SignatureMod::Add(*id, one.clone()))
-            .collect()
     }
 
     /// Gives a flow the class that a packet's payload shows.

@@ -4,7 +4,7 @@ use alloc::{string::ToString, vec, vec::Vec};
 
 use bofuss_datapath::{ControlContext, Metric, MetricKind, ReplyPart, Time};
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::ValueList;
+use bofuss_oflib::ext::{Listed, ValueList};
 use bofuss_oflib::wire::Text;
 use bofuss_oflib::{ErrorCode, ExtValue};
 
@@ -132,15 +132,12 @@ pub(super) fn part(
         return Ok(aggregates(table, request, from));
     }
     if request.body::<ValueList<KeyMod>>().is_some() {
-        let list = table.aggregates.keys.list().collect();
-        return Ok(ReplyPart::last(ExtValue::typed(
-            request.row,
-            ValueList(list),
-        )));
+        let list = table.aggregates.keys.list();
+        return Ok(some_of(list, RECORDS_PER_PART, request, from));
     }
     if request.body::<ValueList<SignatureMod>>().is_some() {
-        let list = ValueList(this.signatures.list());
-        return Ok(ReplyPart::last(ExtValue::typed(request.row, list)));
+        // A signature with many actions may be as long as a message.
+        return Ok(some_of(this.signatures.list(), 1, request, from));
     }
     if request.body::<ValueList<LinkSet>>().is_some() {
         let set = LinkSet {
@@ -153,6 +150,21 @@ pub(super) fn part(
         )));
     }
     Err(BadRequest::BAD_EXP_TYPE)
+}
+
+/// A part of a list, from a place on, with at most so many elements.
+fn some_of<T: Listed>(
+    list: impl Iterator<Item = T>,
+    most: usize,
+    request: &ExtValue,
+    from: u64,
+) -> ReplyPart {
+    let mut rest = list.skip(from as usize);
+    let part = rest.by_ref().take(most).collect();
+    ReplyPart {
+        value: Some(ExtValue::typed(request.row, ValueList(part))),
+        next: rest.next().map(|_| from + most as u64),
+    }
 }
 
 fn flows(

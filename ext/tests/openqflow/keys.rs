@@ -243,3 +243,35 @@ fn t14_tenants_whose_tuples_differ_by_vlan_alone_share_alike() {
         }
     }
 }
+
+#[test]
+fn a_list_of_more_keys_than_a_message_holds_comes_in_parts() {
+    let mut switch = Bench::new(Engine::default());
+    for port in 1..=1_500 {
+        let change = format!("port={port},key=0");
+        switch.ask("qflow_key_mod", &change).expect("there is room");
+    }
+    for id in 1..=2 {
+        let change = format!("add,id={id},pattern=50,port=3");
+        switch
+            .ask("qflow_signature_mod", &change)
+            .expect("there is room");
+    }
+    let parts = switch.parts("qflow_keys", "");
+    let counts = parts
+        .iter()
+        .map(|part| part.to_string().matches("key=").count());
+    let counts: Vec<usize> = counts.collect();
+    assert_eq!(
+        (counts.len(), counts.iter().sum()),
+        (8, 1_501),
+        "{counts:?}"
+    );
+    assert!(counts.iter().all(|count| *count <= 200), "{counts:?}");
+    let parts = switch.parts("qflow_signatures", "");
+    let ids: Vec<bool> = parts
+        .iter()
+        .map(|part| part.to_string().contains("id=1"))
+        .collect();
+    assert_eq!(ids, [true, false]);
+}
