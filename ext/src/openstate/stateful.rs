@@ -34,7 +34,12 @@ pub struct Stateful {
 impl Stateful {
     /// Returns true if packets have states here: both scopes are set.
     pub fn is_enabled(&self) -> bool {
-        self.on && self.lookup.is_some() && self.update.is_some()
+        self.on && self.has_both_scopes()
+    }
+
+    /// Returns true if both scopes are set, even if it is off: switched on, it is enabled.
+    pub(crate) fn has_both_scopes(&self) -> bool {
+        self.lookup.is_some() && self.update.is_some()
     }
 
     /// Returns true if it is on, even if a scope is not set.

@@ -56,13 +56,14 @@ impl RegisterTables {
         self.tables.get(usize::from(number))?.as_deref()
     }
 
-    /// The commands that set the registers of a table, if it is enabled.
+    /// The commands that set the registers of a table, if it is enabled, or would be if it were
+    /// switched on: lists switch off what is off after all else.
     pub(super) fn commands(
         &self,
         table: u8,
         stateful: &Stateful,
     ) -> impl Iterator<Item = OppMod> + use<'_> {
-        let registers = self.get(table).filter(|_| stateful.is_enabled());
+        let registers = self.get(table).filter(|_| stateful.has_both_scopes());
         let changes = registers.into_iter().flat_map(|one| one.commands());
         changes.map(move |change| OppMod::Registers { table, change })
     }

@@ -114,6 +114,25 @@ fn a_list_whose_first_part_only_configures_goes_on_with_the_first_flow() {
 }
 
 #[test]
+fn a_list_has_the_registers_of_a_table_that_is_off() {
+    let mut bench = Bench::new(Engine::default());
+    enable(&mut bench, Dialect::Opp, 3, &[FIELDS[0]]);
+    bench.state_mod(8, &condition(3, 1, 2, 0, [0, 1]));
+    let (_, on) = list(&mut bench, STATES);
+    assert!(
+        on.iter()
+            .any(|line| line.starts_with("set_condition,table=3,id=1"))
+    );
+    bench.state_mod(0, &[3, 0]);
+    let (_, off) = list(&mut bench, STATES);
+    let last = "table_config,table=3,stateful=0".to_owned();
+    assert_eq!(off, [on, vec![last]].concat());
+    let mut other = Bench::new(Engine::default());
+    send(&mut other, STATES, &off);
+    assert_eq!(list(&mut other, STATES).1, off);
+}
+
+#[test]
 fn a_list_of_templates_recreates_them_on_another_switch() {
     let mut bench = Bench::new(Engine::default());
     for id in 1..=3u8 {
