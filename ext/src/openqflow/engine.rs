@@ -67,7 +67,9 @@ impl FlowTable {
         if keeps || waits {
             let engine = self.engines.entry(slot).or_default();
             engine.registers = write.registers.unwrap_or(engine.registers);
-            engine.copy_left = write.copy_bytes;
+            if write.copy_bytes > 0 {
+                engine.copy_left = write.copy_bytes;
+            }
             if let Some(forward) = forward.filter(|_| waits) {
                 engine.next = Some((forward.clone(), u64::from(write.gap_us) * 1000));
             }

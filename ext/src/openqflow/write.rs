@@ -29,7 +29,7 @@ pub struct FlowWrite {
     pub gap_us: u32,
     /// Its new quality of service.
     pub qos: Option<QosRecord>,
-    /// Of how many bytes engines get copies.
+    /// Of how many bytes from here on engines get copies; 0 leaves this unchanged.
     pub copy_bytes: u32,
     /// The new registers of the engine.
     pub registers: Option<[u64; 4]>,

@@ -158,6 +158,30 @@ fn t19_a_link_that_is_down_gets_no_flows_and_one_that_is_lost_gives_them_back() 
     }
 }
 
+/// Returns how many copies of packets came.
+fn copies(switch: &mut Bench) -> usize {
+    let notified = switch.notified();
+    let copies = notified.iter().filter(|one| one.row.name == "qflow_copy");
+    copies.count()
+}
+
+#[test]
+fn a_flow_that_waits_for_its_new_path_is_copied_as_before() {
+    let mut switch = Bench::new(Engine::default());
+    switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=2)");
+    assert_eq!(switch.send(1, &udp(1, 1)), [2]);
+    let tuple = Text(&switch.flows("")[0].tuple).to_string();
+    switch.ask("qflow_notify", "wanted=1").expect("it may ask");
+    for write in ["copy_bytes=1000", "port=4,gap_us=500", "registers=7"] {
+        let write = format!("{tuple},{write}");
+        switch.ask("qflow_write", &write).expect("it is there");
+    }
+    assert_eq!(switch.send(1, &udp(1, 1)), [2]);
+    switch.pass(MS);
+    assert_eq!(switch.send(1, &udp(1, 1)), [4]);
+    assert_eq!(copies(&mut switch), 2);
+}
+
 #[test]
 fn t17_a_flow_keeps_its_order_while_its_class_changes_within_10_ms() {
     const CAP_KBPS: u64 = 500;
