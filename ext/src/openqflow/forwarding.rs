@@ -167,10 +167,6 @@ impl OpenQflow {
             let list = ValueList(record.into_iter().collect::<Vec<_>>());
             cx.notify(ExtValue::typed(REPORT, list));
         }
-        if self.table.takes_copy(touched.slot, packet.bytes) {
-            let frame = cx.frame().bytes();
-            cx.notify(copy(&tuple, frame));
-        }
         if !self.signatures.is_empty() {
             self.signatures
                 .inspect(&mut self.table, cx, touched.slot, &tuple);
@@ -180,13 +176,18 @@ impl OpenQflow {
             self.table.take_back(touched.slot, packet, None);
             return self.keep(cx, touched.slot, &tuple, packet);
         }
-        match touched.lookup {
-            FlowLookup::Known if !self.looks_up_each => self.send(cx, touched.slot, &tuple, packet),
-            FlowLookup::Wait => self.keep(cx, touched.slot, &tuple, packet),
-            FlowLookup::Known | FlowLookup::LookUp => {
-                self.look_up(cx, tuple, Some(touched.slot), packet)
-            }
+        if touched.lookup == FlowLookup::Wait {
+            return self.keep(cx, touched.slot, &tuple, packet);
         }
+        // A packet that waits comes here again, and is copied then.
+        if self.table.takes_copy(touched.slot, packet.bytes) {
+            let frame = cx.frame().bytes();
+            cx.notify(copy(&tuple, frame));
+        }
+        if touched.lookup == FlowLookup::Known && !self.looks_up_each {
+            return self.send(cx, touched.slot, &tuple, packet);
+        }
+        self.look_up(cx, tuple, Some(touched.slot), packet)
     }
 
     pub(super) fn look_up(

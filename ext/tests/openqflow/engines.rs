@@ -183,6 +183,23 @@ fn a_flow_that_waits_for_its_new_path_is_copied_as_before() {
 }
 
 #[test]
+fn a_packet_that_waits_for_a_rule_is_copied_once() {
+    let mut switch = Bench::new(Engine::default());
+    assert_eq!(switch.send(1, &udp(1, 1)), [0; 0]);
+    let tuple = Text(&switch.flows("")[0].tuple).to_string();
+    switch.ask("qflow_notify", "wanted=1").expect("it may ask");
+    let bytes = 3 * udp(1, 1).len();
+    let write = format!("{tuple},copy_bytes={bytes}");
+    switch.ask("qflow_write", &write).expect("it is there");
+    (0..2).for_each(|_| assert_eq!(switch.send(1, &udp(1, 1)), [0; 0]));
+    switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=2)");
+    switch.pass(2 * MS);
+    assert_eq!((switch.left(), copies(&mut switch)), (vec![2, 2], 2));
+    assert_eq!(switch.send(1, &udp(1, 1)), [2]);
+    assert_eq!(copies(&mut switch), 1);
+}
+
+#[test]
 fn t17_a_flow_keeps_its_order_while_its_class_changes_within_10_ms() {
     const CAP_KBPS: u64 = 500;
     const AFTER_BYTES: u64 = 1_000_000;
