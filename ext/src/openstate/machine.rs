@@ -248,9 +248,8 @@ impl Machine {
             StateMod::DelFlowState { table, key } => {
                 let enabled = self.enabled(*table).ok_or(error::DEL_FLOW_STATE)?;
                 enabled.check_key(key)?;
-                let place = self.tables[usize::from(*table)].as_mut();
-                let stateful = place.expect("the table is enabled");
-                if !stateful.states.remove(now, &FlowKey::new(key)) {
+                let key = FlowKey::new(key);
+                if !self.in_table(*table, |states| states.remove(now, &key)) {
                     return Err(error::DEL_FLOW_STATE);
                 }
             }

@@ -34,12 +34,16 @@ struct Tables(Machine);
 
 impl Tables {
     fn new(numbers: &[u8]) -> Self {
+        Self::with_layout(numbers, openstate::ExtractorLayout::Beba)
+    }
+
+    fn with_layout(numbers: &[u8], layout: openstate::ExtractorLayout) -> Self {
         let mut this = Self(Machine::default());
         for table in numbers.iter().copied() {
             let extractor = |scope| StateMod::SetExtractor {
                 table,
                 scope,
-                layout: openstate::ExtractorLayout::Beba,
+                layout,
                 biflow: false,
                 fields: vec![SOURCE],
             };
@@ -233,4 +237,26 @@ fn a_port_without_room_in_flow_state_gets_it_from_its_flows_that_were_idle() {
     assert_eq!(bench.send(1, &frame(2, share)), [0u32; 0]);
     assert_eq!(bench.send(1, &frame(2, share)), [3]);
     assert_eq!(counts(&mut bench), (1, 2));
+}
+
+#[test]
+fn a_deletion_that_comes_after_the_timeout_leaves_nothing_to_count() {
+    let mut tables = Tables::with_layout(&[0], openstate::ExtractorLayout::OpenState);
+    let timers = Timers {
+        hard_timeout: 1,
+        ..Timers::default()
+    };
+    assert!(tables.set(
+        Time(1),
+        0,
+        &mut From { port: 1, host: 7 },
+        Transition { timers, ..to(7) }
+    ));
+    assert!(tables.0.has_states());
+    let key = 7_u32.to_be_bytes().to_vec();
+    let delete = StateMod::DelFlowState { table: 0, key };
+    let catalogue = bofuss_oflib::Catalogue::default();
+    let deleted = tables.0.modify(Time(Time::SEC), &delete, &catalogue);
+    assert_eq!(deleted, Err(openstate::error::DEL_FLOW_STATE));
+    assert!(!tables.0.has_states());
 }
