@@ -127,10 +127,10 @@ impl Drivers {
     }
 
     /// Tells drivers of a rule for packets of their ports. The order of entries may be another now,
-    /// so who is being told those that there are is told them from the first one on.
+    /// so who is being told those that there are is told them all once more when that is done.
     fn tell_rule(&mut self, cx: &mut ControlContext<'_>, fields: &Match, line: &Json) {
         for (number, port) in &mut self.ports {
-            port.next_rule = port.next_rule.map(|_| 0);
+            port.tells_again |= port.next_rule.is_some_and(|next| next > 0);
             if port.rules && is_for(*number, fields) {
                 cx.notify(told::told(*number, line));
             }
@@ -158,7 +158,12 @@ impl Drivers {
             }
         }
         let next = next + visited;
-        port.next_rule = (visited == RULES_PER_TICK && next < MAX_RULES).then_some(next);
+        let has_more = visited == RULES_PER_TICK && next < MAX_RULES;
+        port.next_rule = if has_more {
+            Some(next)
+        } else {
+            core::mem::take(&mut port.tells_again).then_some(0)
+        };
         for line in lines {
             cx.notify(told::told(number, &line));
         }

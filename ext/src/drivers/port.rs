@@ -31,6 +31,9 @@ pub(super) struct DrivenPort {
     pub(super) rules: bool,
     /// The number of the next entry that it is told of those there were before, if there are more.
     pub(super) next_rule: Option<usize>,
+    /// True if these have changed since it was told of the first one, so that it is told of all
+    /// once more.
+    pub(super) tells_again: bool,
     /// What the driver says.
     pub(super) values: Values,
     pub(super) counters: Values,

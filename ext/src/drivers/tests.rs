@@ -116,11 +116,36 @@ impl Switch {
         Ok(taken)
     }
 
+    fn flow_mod(&mut self, text: &str, command: FlowModCommand) {
+        let flow = parse_flow(text, command, &crate::catalogue()).unwrap();
+        let mut control = self.datapath.control(self.now, &mut self.told);
+        control.flow_mod(&flow).unwrap();
+        let mut calls = self.datapath.hook_calls(self.now, &mut self.told);
+        calls.flow_mod_done(|_| None, &flow);
+    }
+
+    /// Lets a hundredth of a second pass.
+    fn tick(&mut self) {
+        self.now = self.now.after(Time::SEC / 100);
+        self.datapath.tick(self.now, &mut self.told);
+    }
+
+    /// Returns how often a driver was told of a [`rule`].
+    fn told_rule(&self, number: u32) -> usize {
+        let lines = self.told.values.iter();
+        lines.filter(|line| line.contains(&rule(number))).count()
+    }
+
     fn leave(&mut self, connection: u64) {
         let mut calls = self.datapath.hook_calls(self.now, &mut self.told);
         calls.disconnected(connection);
         self.datapath.tick(self.now, &mut self.told);
     }
+}
+
+/// A rule for packets of port 2.
+fn rule(number: u32) -> String {
+    alloc::format!("priority={number},in_port=2,actions=drop")
 }
 
 fn set(values: &[(&str, i64)]) -> PortMod {
@@ -398,10 +423,8 @@ fn a_flood_of_events_is_told_at_its_rate_and_other_ports_have_their_own() {
     switch.now = Time(Time::SEC / 10);
     assert_eq!(told(&mut switch, 1), 20);
     let link = switch.line(1, r#"{"link":"down"}"#);
-    assert!(
-        link.contains("more than 200 changes and events in a second"),
-        "{link}"
-    );
+    let limit = "more than 200 changes and events in a second";
+    assert!(link.contains(limit), "{link}");
     assert_eq!(switch.line(1, r#"{"counters":{"n":1}}"#), "");
 }
 
@@ -409,17 +432,9 @@ fn a_flood_of_events_is_told_at_its_rate_and_other_ports_have_their_own() {
 fn a_driver_that_asks_is_told_the_rules_of_its_port() {
     let mut switch = Switch::new();
     switch.line(2, r#"{"port":2,"rules":true}"#);
-    for (text, command) in [
-        ("in_port=1,actions=output:2", FlowModCommand::ADD),
-        ("in_port=2,priority=7,actions=output:1", FlowModCommand::ADD),
-        ("in_port=2", FlowModCommand::DELETE),
-    ] {
-        let flow = parse_flow(text, command, &crate::catalogue()).unwrap();
-        let mut control = switch.datapath.control(switch.now, &mut switch.told);
-        control.flow_mod(&flow).unwrap();
-        let mut calls = switch.datapath.hook_calls(switch.now, &mut switch.told);
-        calls.flow_mod_done(|_| None, &flow);
-    }
+    switch.flow_mod("in_port=1,actions=output:2", FlowModCommand::ADD);
+    switch.flow_mod("in_port=2,priority=7,actions=output:1", FlowModCommand::ADD);
+    switch.flow_mod("in_port=2", FlowModCommand::DELETE);
     let [add, delete] = &switch.told.values[..] else {
         panic!("{:?}", switch.told.values);
     };
@@ -433,23 +448,31 @@ fn a_driver_that_comes_late_is_told_the_rules_that_there_are() {
     for number in 0..100 {
         for port in [1, 2] {
             let text = alloc::format!("in_port={port},priority={number},actions=drop");
-            let flow = parse_flow(&text, FlowModCommand::ADD, &crate::catalogue()).unwrap();
-            let mut control = switch.datapath.control(switch.now, &mut switch.told);
-            control.flow_mod(&flow).unwrap();
+            switch.flow_mod(&text, FlowModCommand::ADD);
         }
     }
     switch.line(2, r#"{"port":2,"rules":true}"#);
     for tick in 1..20 {
-        switch.now = Time(tick * Time::SEC / 100);
-        switch.datapath.tick(switch.now, &mut switch.told);
-        assert!(switch.told.values.len() <= 32 * tick as usize);
+        switch.tick();
+        assert!(switch.told.values.len() <= 32 * tick);
     }
-    let told = |number| alloc::format!("priority={number},in_port=2,actions=drop");
     assert_eq!(switch.told.values.len(), 100);
-    for number in 0..100 {
-        let mut lines = switch.told.values.iter();
-        assert!(lines.any(|line| line.contains(&told(number))), "{number}");
+    assert!((0..100).all(|number| switch.told_rule(number) == 1));
+}
+
+#[test]
+fn a_driver_that_comes_while_rules_change_is_told_all_of_them() {
+    let mut switch = Switch::new();
+    (0..100).for_each(|number| switch.flow_mod(&rule(number), FlowModCommand::ADD));
+    switch.line(2, r#"{"port":2,"rules":true}"#);
+    for _ in 0..10 {
+        switch.tick();
+        switch.flow_mod(&rule(100), FlowModCommand::ADD);
     }
+    assert!((0..100).all(|number| switch.told_rule(number) > 0));
+    // After the last change, all are told once more, and then no other.
+    (0..20).for_each(|_| switch.tick());
+    assert_eq!(switch.datapath.next_tick(), None);
 }
 
 #[test]
