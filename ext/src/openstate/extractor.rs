@@ -365,11 +365,7 @@ pub(crate) fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static F
             .or_else(|| catalogue.field(ONF, number)),
         _ => None,
     };
-    let bytes = match field {
-        // The reference counts the 4 bytes of the integer that holds these 3.
-        Some(field) if field == PBB_ISID => 4,
-        _ => length,
-    };
+    let bytes = field.map_or(length, |field| bytes_in_key(field, length));
     let more = if class == CLASS_EXPERIMENTER {
         EXPERIMENTER_BYTES
     } else {
@@ -397,6 +393,12 @@ fn parts_of(header: u32) -> (u16, u8, usize) {
     (class, number >> 1, length.into())
 }
 
+/// Returns how many bytes a field takes in a key, with this length in its OXM header.
+fn bytes_in_key(field: &Field, length: usize) -> usize {
+    // The reference counts the 4 bytes of the integer that holds these 3.
+    if field == PBB_ISID { 4 } else { length }
+}
+
 /// Returns true if keys have a field's bytes in little-endian order, as the reference switches have
 /// numbers in memory on x86. Addresses are in the packet's order, and so is ARP_OP, unlike all
 /// other numbers.
@@ -411,13 +413,15 @@ fn is_little_endian(field: &Field) -> bool {
 pub(crate) fn write_key(f: &mut fmt::Formatter<'_>, headers: &[u32], key: &[u8]) -> fmt::Result {
     let known: Option<Vec<_>> = headers.iter().map(|header| named_field(*header)).collect();
     let fields = known.unwrap_or_default();
-    let bytes: usize = headers.iter().map(|header| parts_of(*header).2).sum();
+    let placed = fields.iter().zip(headers);
+    let placed = placed.map(|(field, header)| (field, bytes_in_key(field, parts_of(*header).2)));
+    let bytes: usize = placed.clone().map(|(_, bytes)| bytes).sum();
     if fields.is_empty() || bytes != key.len() {
         return Bytes(key.to_vec()).text(f);
     }
     let mut rest = key;
-    for (at, (field, header)) in fields.iter().zip(headers).enumerate() {
-        let (value, after) = rest.split_at(parts_of(*header).2);
+    for (at, (field, bytes)) in placed.enumerate() {
+        let (value, after) = rest.split_at(bytes);
         rest = after;
         let mut number = [0; 16];
         number[..field.bytes()].copy_from_slice(&value[..field.bytes()]);
@@ -446,13 +450,16 @@ pub(crate) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, Pa
         let Some(field) = catalogue.field_named(name) else {
             return Err(format!("there is no field '{name}'").into());
         };
-        let number =
+        let mut number =
             parse_value(field, value, catalogue).map_err(|error| format!("'{item}': {error}"))?;
+        if field == VLAN_VID {
+            number &= u128::from(VID_PRESENT - 1);
+        }
         let mut bytes = number.to_be_bytes()[16 - field.bytes()..].to_vec();
         if is_little_endian(field) {
             bytes.reverse();
         }
-        bytes.resize(parts_of(header_of(field)).2, 0);
+        bytes.resize(bytes_in_key(field, parts_of(header_of(field)).2), 0);
         key.extend(bytes);
     }
     Ok(key)

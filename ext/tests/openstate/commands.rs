@@ -133,6 +133,23 @@ fn a_list_has_the_registers_of_a_table_that_is_off() {
 }
 
 #[test]
+fn a_key_in_text_has_the_bytes_that_keys_of_packets_have() {
+    let mut bench = Bench::new(Engine::default());
+    // OXM headers of pbb_isid and vlan_vid.
+    enable(&mut bench, Dialect::Beba, 3, &[0x8000_4a03, 0x8000_0c02]);
+    let key = [5, 0, 0, 0, 9, 0];
+    bench.state_mod(3, &flow_state(3, &key, 7));
+    let (_, lines) = list(&mut bench, STATES);
+    let line = "set_flow_state,table=3,key=(pbb_isid=0x5,vlan_vid=0x9),state=7";
+    assert!(lines.iter().any(|other| other == line), "{lines:?}");
+    for vid in ["9", "0x1009"] {
+        let line = line.replace("vlan_vid=0x9", &format!("vlan_vid={vid}"));
+        send(&mut bench, STATES, &[line]);
+    }
+    assert_eq!(list(&mut bench, STATES).1, lines);
+}
+
+#[test]
 fn a_list_of_templates_recreates_them_on_another_switch() {
     let mut bench = Bench::new(Engine::default());
     for id in 1..=3u8 {
