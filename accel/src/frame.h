@@ -204,7 +204,8 @@ INLINE void write_ip(struct __sk_buff *skb, const struct found *old, const struc
 {
 	const struct key *key = &old->key;
 	const u32 at = ETHERNET_BYTES;
-	long difference = 0;
+	long difference;
+	u32 differs = 0;
 
 	if (old->ip == IPV4_BYTES) {
 		u32 before[3] = { (u32)key->tos << 8 | (u32)old->ttl << 16, key->addresses[0], key->addresses[4] };
@@ -224,8 +225,11 @@ INLINE void write_ip(struct __sk_buff *skb, const struct found *old, const struc
 		difference = sum_difference(key->addresses, sizeof(key->addresses), new->addresses,
 					    sizeof(new->addresses), 0);
 	}
-	// ICMP of IPv4 has no pseudo-header.
-	if (difference && key->protocol != ICMP)
+	// Equal addresses differ by -0, not by 0, of which 0xffff becomes 0. Other addresses are set only in frames
+	// of TCP, UDP and ICMP, of which ICMP of IPv4 has no pseudo-header.
+	for (int i = 0; i < 8; i++)
+		differs |= key->addresses[i] ^ new->addresses[i];
+	if (differs && key->protocol != ICMP)
 		change_l4_sum(skb, sum_at, 0, difference, BPF_F_PSEUDO_HDR | flags);
 }
 

@@ -149,7 +149,7 @@ impl Numbers {
         let (dst, src) = (mac(), mac());
         let mut port = || 1000 + self.below(2) as u16;
         let (from, to) = (port(), port());
-        let data = vec![7; [0, 30, 60][self.below(3)]];
+        let data = vec![[7, 0xff][self.below(2)]; [0, 30, 60][self.below(3)]];
         let transport = match self.below(8) {
             0..3 => tcp(from, to, self.below(64) as u8, &data),
             3..6 => udp(from, to, &data),
@@ -159,7 +159,8 @@ impl Numbers {
                 0,
                 &data,
             ),
-            _ => Layer::new(47, &data),
+            // Tunnels and ESP, whose headers are not read.
+            _ => Layer::new([4, 41, 47, 50, 115][self.below(5)], &data),
         };
         let mut ip = || [10, 0, 0, self.below(2) as u8].into();
         let (a, b) = (ip(), ip());

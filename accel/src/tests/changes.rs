@@ -38,9 +38,9 @@ fn changes_in_the_kernel_are_those_of_the_switch() {
     for _ in 0..20_000 {
         let mut frame = numbers.frame();
         if numbers.below(8) == 0 {
-            // No checksum, or a wrong one, which stays so.
-            let at = 40 + 2 * numbers.below(12);
-            frame[at..at + 2].copy_from_slice(&[0, 0]);
+            // No checksum, a wrong one, which stays so, or data where others have one.
+            let at = 34 + 2 * numbers.below(17);
+            frame[at..at + 2].fill([0, 0xff][numbers.below(2)]);
         }
         let mut actions = random_changes(&mut numbers);
         actions.push(Action::output(PortNo(1)));
@@ -186,7 +186,8 @@ fn other_protocols_of_ipv4_pass_with_their_addresses() {
     let Some(mut table) = table() else { return };
     table.set_mask(key::mask_of(FieldSet::EMPTY).unwrap());
     let packet = |protocol: u8| {
-        let payload = Layer::new(protocol.into(), &[7; 60]);
+        // Ones, which no checksum may become zeros of.
+        let payload = Layer::new(protocol.into(), &[0xff; 60]);
         let ip = ipv4([10; 4].into(), [11; 4].into(), 64, payload);
         ethernet(Mac([2; 6]), Mac([4; 6]), ip)
     };
