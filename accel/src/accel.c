@@ -45,15 +45,15 @@ struct slot {
 	u64 sent_up; // When its last frame was left to the switch,
 	u32 is_below; // and whether frames have stopped going there.
 	u32 from; // The place in `drained` of the port that they arrive on.
-	u64 packets;
+	u64 packets; // Those that no meter dropped.
 	u64 bytes;
-	u64 used; // When the last frame came that no meter dropped.
+	u64 used; // When the last of these came.
 	u32 leg; // The first of its legs; 0 if frames leave as they came, by one interface.
 	u16 hops; // By how much their TTL is lowered.
 	u16 meter; // The meter that judges them; 0 if there is none.
 };
 
-// What the meter of the flow in a slot dropped of what that counts, and when it did last.
+// What the meter of the flow in a slot dropped, and when it did last.
 struct dropped {
 	u64 packets;
 	u64 bytes;
@@ -175,19 +175,18 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 		return UP;
 	}
 	slot->is_below = 1;
-	struct dropped *sum = judgement == EXCEEDS ? lookup(&dropped, &number) : 0;
-	if (sum)
+	if (judgement == EXCEEDS) {
+		struct dropped *sum = lookup(&dropped, &number);
+		if (!sum)
+			return DROP;
 		sum->last = now;
-	else
-		slot->used = now;
-	__sync_fetch_and_add(&slot->packets, packets);
-	__sync_fetch_and_add(&slot->bytes, bytes);
-	if (sum) {
 		__sync_fetch_and_add(&sum->packets, packets);
 		__sync_fetch_and_add(&sum->bytes, bytes);
-	}
-	if (judgement == EXCEEDS)
 		return DROP;
+	}
+	slot->used = now;
+	__sync_fetch_and_add(&slot->packets, packets);
+	__sync_fetch_and_add(&slot->bytes, bytes);
 	*leg = slot->leg;
 	return slot->out ? slot->out : DROP;
 }

@@ -68,9 +68,10 @@ pub(crate) struct Slot {
     pub(crate) is_below: AtomicU32,
     /// The place in [`Settings::drained`] of the port that they arrive on.
     pub(crate) from: AtomicU32,
+    /// Packets and bytes that no meter dropped.
     pub(crate) packets: AtomicU64,
     pub(crate) bytes: AtomicU64,
-    /// When the last frame came that no meter dropped.
+    /// When the last of these came.
     pub(crate) used: AtomicU64,
     /// The first of its legs; 0 if frames leave as they came, by one interface.
     pub(crate) leg: AtomicU32,
@@ -80,7 +81,7 @@ pub(crate) struct Slot {
     pub(crate) meter: AtomicU16,
 }
 
-/// What the meter of the flow in a slot dropped of what that counts, and when it did last.
+/// What the meter of the flow in a slot dropped, and when it did last.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Dropped {

@@ -350,23 +350,22 @@ impl FlowTable {
     /// What a slot has counted since it was asked last, if anything.
     fn taken(&self, number: u32, known: &Known) -> Option<Counted> {
         let slot = &self.program.slots[number as usize];
-        if slot.packets.load(Relaxed) == 0 {
+        let drops = &self.program.dropped[number as usize];
+        let counters = [&slot.packets, &slot.bytes, &drops.packets, &drops.bytes];
+        if counters.iter().all(|counter| counter.load(Relaxed) == 0) {
             return None;
         }
-        // Frames come meanwhile. The program counts what it drops last, and this takes it first:
-        // so it is never more than all.
-        let drops = &self.program.dropped[number as usize];
-        let dropped_bytes = drops.bytes.swap(0, Acquire);
-        let dropped = (drops.packets.swap(0, Acquire), dropped_bytes);
-        let bytes = slot.bytes.swap(0, Acquire);
-        let packets = slot.packets.swap(0, Acquire);
+        // Frames come meanwhile, so that the packet of some bytes may be counted later.
+        let [passed, passed_bytes, dropped, dropped_bytes] =
+            counters.map(|counter| counter.swap(0, Acquire));
+        let (packets, bytes) = (passed + dropped, passed_bytes + dropped_bytes);
         let before = known.taken.get();
         known.taken.set((before.0 + packets, before.1 + bytes));
         Some(Counted {
             known: known.clone(),
             packets,
             bytes,
-            dropped,
+            dropped: (dropped, dropped_bytes),
             dropped_ns: drops.last.load(Relaxed),
             used_ns: slot.used.load(Relaxed),
         })

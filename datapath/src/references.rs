@@ -63,10 +63,10 @@ pub fn sole_output(actions: &[Action]) -> Option<PortNo> {
     (output.port <= PortNo::MAX).then_some(output.port)
 }
 
-/// Counts packets and bytes.
+/// Counts packets and bytes. Bytes may be below 0, modulo 2^64, if what they correct follows.
 pub fn count(counter: &mut BucketCounter, (packets, bytes): (u64, u64)) {
     counter.packet_count += packets;
-    counter.byte_count += bytes;
+    counter.byte_count = counter.byte_count.wrapping_add(bytes);
 }
 
 /// Adds to a counter what another switch, or another replica, has counted.

@@ -8,7 +8,7 @@ use bofuss_oflib::types::MeterId;
 
 use super::*;
 use crate::accelerator::monotonic_ns;
-use crate::layout::METERS;
+use crate::layout::{METERS, Slot};
 
 const SECOND: i64 = 1_000_000_000;
 const METER: MeterId = MeterId(9);
@@ -61,6 +61,22 @@ fn packets_pass_until_the_tokens_are_below_none() {
     place.until().fetch_sub(100 * SECOND, Relaxed);
     assert_eq!(decide(&mut table, &segment(100), 0), Some(OUT));
     assert_eq!(decide(&mut table, &segment(100), 0), Some(u32::MAX));
+}
+
+#[test]
+fn a_frame_that_is_counted_while_counts_are_taken_is_in_no_other_flow() {
+    let Some(mut table) = table() else { return };
+    let _place = add_metered(&mut table, PACKETS, SECOND);
+    let used = |slot: &Slot| slot.epoch.load(Relaxed) != 0;
+    let number = table.program.slots.iter().position(used).unwrap();
+    // The program has counted packets, and not yet their bytes.
+    table.program.dropped[number].packets.store(1, Relaxed);
+    assert_eq!(counted(&mut table), [(1, 0), (1, 0)]);
+    table.program.dropped[number].bytes.store(154, Relaxed);
+    assert_eq!(counted(&mut table), [(0, 154), (0, 154)]);
+    table.program.slots[number].bytes.store(60, Relaxed);
+    assert_eq!(counted(&mut table), [(0, 60), (0, 0)]);
+    assert!(table.take_counts().is_empty());
 }
 
 #[test]

@@ -34,7 +34,8 @@ pub struct Forwarded {
     pub from: Option<PortNo>,
     /// The way that they took.
     pub way: Rc<Way>,
-    /// Packets and bytes that arrived, as they are on a wire.
+    /// Packets and bytes that arrived, as they are on a wire. A packet may be in another report
+    /// than its bytes.
     pub packets: u64,
     /// See `packets`.
     pub bytes: u64,
@@ -198,7 +199,7 @@ impl Below {
         for (number, (packets, bytes)) in core::mem::take(&mut self.left) {
             if let Some(port) = ports.get_mut(&number) {
                 port.stats.tx_packets += packets;
-                port.stats.tx_bytes += bytes;
+                port.stats.tx_bytes = port.stats.tx_bytes.wrapping_add(bytes);
             }
         }
         drops[DropReason::NoOutput as usize] += core::mem::take(&mut self.dropped);
@@ -351,7 +352,7 @@ impl Cache {
             let (mut packets, mut bytes) = (one.packets, one.bytes);
             let mut used = flow.used.max(one.used);
             match flow.program.judged {
-                _ if one.dropped.0 == 0 => {}
+                _ if one.dropped == (0, 0) => {}
                 Some(judged) => {
                     let hits = flow.hits().take(judged.into());
                     below.metered.count_hits(hits, one.dropped, one.dropped_at);

@@ -191,7 +191,7 @@ impl Cache {
         };
         let packets = flow.packets;
         let bytes = flow.bytes;
-        if packets == 0 {
+        if packets == 0 && bytes == 0 {
             return;
         }
         (flow.packets, flow.bytes) = (0, 0);
