@@ -166,8 +166,8 @@ impl FlowTable {
         let used = |number: &u32| match self.known.get(number) {
             None => 0,
             Some(_) => {
-                let slot = &self.program.slots[*number as usize];
-                slot.used.load(Relaxed).max(slot.sent_up.load(Relaxed))
+                let sent_up = &self.program.slots[*number as usize].sent_up;
+                self.used_ns(*number).max(sent_up.load(Relaxed))
             }
         };
         let Some(number) = ways.min_by_key(used) else {
@@ -207,6 +207,8 @@ impl FlowTable {
         slot.is_below.store(0, Relaxed);
         slot.sent_up.store(now_ns, Relaxed);
         slot.used.store(0, Relaxed);
+        let dropped = &self.program.dropped[number as usize];
+        dropped.last.store(0, Relaxed);
         slot.epoch.store(epoch, Release);
         self.slots_of.entry(known.flow).or_default().push(number);
         self.known.insert(number, known);
@@ -273,8 +275,15 @@ impl FlowTable {
             for (place, word) in key.chunks_exact_mut(8).zip(words) {
                 place.copy_from_slice(&word.to_ne_bytes());
             }
-            (known, key, slot.used.load(Relaxed))
+            (known, key, self.used_ns(*number))
         })
+    }
+
+    /// When the last frame of a slot came, also if a meter dropped it; 0 if none has come.
+    fn used_ns(&self, number: u32) -> u64 {
+        let used = self.program.slots[number as usize].used.load(Relaxed);
+        let dropped = &self.program.dropped[number as usize];
+        used.max(dropped.last.load(Relaxed))
     }
 
     /// Takes what forgotten flows have counted.

@@ -80,6 +80,20 @@ fn a_frame_that_is_counted_while_counts_are_taken_is_in_no_other_flow() {
 }
 
 #[test]
+fn a_flow_of_which_a_meter_drops_all_is_not_idle() {
+    let Some(mut table) = table() else { return };
+    let idle = |table: &FlowTable| table.first(1).next().unwrap().2 == 0;
+    let _place = add_metered(&mut table, PACKETS, -SECOND);
+    assert!(idle(&table));
+    assert_eq!(decide(&mut table, &segment(100), 0), Some(u32::MAX));
+    assert!(!idle(&table));
+    // Another flow that takes the slot has had no frame.
+    table.forget(&[5]);
+    let _place = add_metered(&mut table, PACKETS, -SECOND);
+    assert!(idle(&table));
+}
+
+#[test]
 fn a_super_frame_passes_whole_is_dropped_whole_or_is_left_to_the_switch() {
     let Some(mut table) = table() else { return };
     let place = add_metered(&mut table, PACKETS, 450 * SECOND);
