@@ -80,6 +80,18 @@ fn a_full_cache_keeps_active_flows() {
 }
 
 #[test]
+fn a_cache_without_room_has_no_flow_and_packets_pass() {
+    let config = Config {
+        cache_flows: 0,
+        ..Config::default()
+    };
+    let mut datapath = switch_of(config, 0, 2);
+    flow(&mut datapath, "ip,actions=output:2");
+    (0..3).for_each(|_| assert_eq!(send(&mut datapath, 1).len(), 1));
+    assert_eq!(datapath.lane().engine.stats().refused, 3);
+}
+
+#[test]
 fn scattered_flows_do_not_retain_memory() {
     let mut datapath = switch(0, 2);
     flow(&mut datapath, "cookie=1,priority=1,ip,actions=output:2");

@@ -37,6 +37,9 @@ impl Admission {
         if flows.len() < self.max_flows {
             return true;
         }
+        if self.max_flows == 0 {
+            return false;
+        }
         let place = &mut self.refused[(hash >> 32) as usize % REFUSED];
         core::mem::replace(place, hash as u16 | 1) == hash as u16 | 1
     }
