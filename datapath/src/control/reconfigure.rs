@@ -99,6 +99,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         // A table that goes is empty, but may have had an entry with a trigger since the last tick.
         let triggered = &mut pipeline.triggered_tables;
         triggered.retain(|number| usize::from(number.0) < n_tables);
+        // Frames may be forwarded outside the switch as the groups choose now.
+        E::groups_change(&mut self.cx.lane.engine, &mut pipeline.groups);
         for (id, group) in &mut pipeline.groups {
             let algorithm = pipeline.config.algorithm(*id);
             let seed = pipeline.config.seed;

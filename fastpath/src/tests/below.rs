@@ -4,8 +4,8 @@
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 
 use bofuss_datapath::engine::ReviewScope;
-use bofuss_datapath::{Engine, Station, Time};
-use bofuss_frame::Frame;
+use bofuss_datapath::{Config, Engine, Station, Time};
+use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::port::PortConfig;
@@ -363,6 +363,43 @@ fn changes_take_back_only_the_flows_that_they_may_concern() {
     assert_eq!(below(), FLOWS - 1 - 256, "this is of a network");
     flow(&mut datapath, "priority=9,ip,actions=output:3");
     assert_eq!(below(), 0, "this is of all");
+}
+
+/// A switch whose only flow is forwarded by an accelerator, with a frame of it, which arrives on
+/// port 1.
+fn with_flow_below(actions: &str) -> (Datapath, InMemory, Vec<u8>) {
+    let accelerator = InMemory::default();
+    let mut datapath = switch_of(with_engine(Engine::Cache), 0, PORTS);
+    let below = Box::new(accelerator.clone());
+    datapath.engine_mut().accelerate(below);
+    let buckets = "bucket=output:2,bucket=output:3";
+    let text = format!("group_id=1,type=select,{buckets}");
+    group(&mut datapath, GroupModCommand::ADD, &text);
+    flow(&mut datapath, &format!("udp,actions={actions}"));
+    datapath.review(Time(0), ReviewScope::All);
+    let bytes = frame(0, 1, 2);
+    for _ in 0..2 {
+        let frame = datapath.pool().frame(&bytes).expect("within the limit");
+        datapath.receive(Time(1), PortNo(1), &mut vec![frame], &mut Seen::default());
+    }
+    assert_eq!(accelerator.len(), 1);
+    (datapath, accelerator, bytes)
+}
+
+#[test]
+fn a_reload_that_lets_groups_choose_otherwise_takes_back_the_flows_that_pass_them() {
+    for (actions, kept) in [("group:1", 0), ("output:2", 1)] {
+        let (mut datapath, accelerator, _) = with_flow_below(actions);
+        let config = Config {
+            seed: 7,
+            ..with_engine(Engine::Cache)
+        };
+        let catalogue = datapath.catalogue().clone();
+        let mut other = Datapath::new(config, catalogue, datapath.pool().clone());
+        assert_eq!(datapath.check_reconfigure(&mut other), Ok(()));
+        datapath.reconfigure(Time(2), other, &mut Vec::<Frame>::new());
+        assert_eq!(accelerator.len(), kept, "{actions}");
+    }
 }
 
 #[test]
