@@ -409,6 +409,11 @@ impl Cache {
         if digest != self.below.surroundings {
             self.below.surroundings = digest;
             self.take_back_flows();
+            // A port that comes with the number of one that is gone counts anew.
+            let ports = &pipeline.ports;
+            for sums in [&mut self.below.arrived, &mut self.below.left] {
+                sums.retain(|number, _| ports.contains_key(number));
+            }
         }
     }
 }

@@ -387,6 +387,27 @@ fn with_flow_below(actions: &str) -> (Datapath, InMemory, Vec<u8>) {
 }
 
 #[test]
+fn a_new_port_does_not_have_the_counts_of_the_one_before_it() {
+    let (mut datapath, accelerator, bytes) = with_flow_below("output:2");
+    assert!(accelerator.forwards(Time(1), PortNo(1), &bytes).is_some());
+    let sink = &mut Vec::<Frame>::new();
+    let capabilities = OffloadCapabilities::default();
+    for number in [1, 2].map(PortNo) {
+        let desc = datapath.ports()[&number].desc.clone();
+        datapath.port_control(Time(2), sink).removed(number);
+        datapath.review(Time(2), ReviewScope::All);
+        let mut ports = datapath.port_control(Time(3), sink);
+        ports.changed(desc, capabilities);
+        datapath.review(Time(3), ReviewScope::All);
+    }
+    let settled = datapath.settled();
+    let ports = settled.datapath().ports();
+    let counts = [1, 2].map(|n| &ports[&PortNo(n)].stats);
+    let packets = counts.map(|stats| stats.rx_packets + stats.tx_packets);
+    assert_eq!(packets, [0, 0]);
+}
+
+#[test]
 fn a_reload_that_lets_groups_choose_otherwise_takes_back_the_flows_that_pass_them() {
     for (actions, kept) in [("group:1", 0), ("output:2", 1)] {
         let (mut datapath, accelerator, _) = with_flow_below(actions);
