@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use bofuss_tests::{Process, have, ip, program, until};
 
@@ -110,6 +111,30 @@ fn a_port_that_comes_back_is_accelerated_again() {
         below(&lab) > before + 30
     });
     ip("link delete back2");
+}
+
+#[test]
+fn a_port_that_is_accelerated_no_longer_does_not_hold_others_up() {
+    let Some([lab, _]) = both(&[]) else { return };
+    let [mut one, mut two, mut three] = [1, 2, 3].map(|host| Tap::of(&lab, host));
+    lab.asks(&["add-flow", "udp,actions=output:2"]);
+    ip(&format!("addr add 10.7.7.7/24 dev {}", lab.port(3)));
+    until("it is left alone", || !standing(&lab).contains("port 3 on"));
+    // A TTL of 1 brings frames up.
+    let mut frame = datagram(0, None, 60);
+    frame[22] = 1;
+    let mut times: Vec<Duration> = (1..=40)
+        .map(|round| {
+            let start = Instant::now();
+            one.send(std::slice::from_ref(&frame));
+            three.send(std::slice::from_ref(&frame));
+            two.waits_for(2 * round);
+            start.elapsed()
+        })
+        .collect();
+    times.sort();
+    // The switch would wait for 10 ms until the other port's frame has left by the kernel.
+    assert!(times[20] < Duration::from_millis(8), "{times:?}");
 }
 
 #[test]

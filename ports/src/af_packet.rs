@@ -353,6 +353,13 @@ impl PortDriver for AfPacket {
         Ok(())
     }
 
+    fn clear_filter(&mut self) -> io::Result<()> {
+        if self.filter.take().is_some() && !self.claim.is_waiting() {
+            self.receiving().begin_reception()?;
+        }
+        Ok(())
+    }
+
     fn is_drained(&self) -> bool {
         let queued = || ioctl_fionread(&*self.socket.fd).unwrap_or(1);
         let ring = self.socket.ring.as_ref();

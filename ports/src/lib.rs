@@ -120,6 +120,11 @@ pub trait PortDriver {
         Err(io::Error::other("it has no packet socket"))
     }
 
+    /// Receives all frames again, if a program chose them. Errors: the system's.
+    fn clear_filter(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Returns true if no frame that the kernel has received for the port waits there. False if
     /// that is not known.
     fn is_drained(&self) -> bool {

@@ -144,7 +144,7 @@ impl PacketSocket {
         }
     }
 
-    /// Takes the filter of a muted socket away.
+    /// Takes the filter of a socket away, also one that muted it.
     pub(crate) fn begin_reception(&self) -> io::Result<()> {
         let socket = self.fd.as_fd();
         sys::set_option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0)

@@ -340,6 +340,14 @@ impl PortSet {
         }
     }
 
+    /// Lets a port receive all frames again, after [`Self::set_filter`].
+    pub fn clear_filter(&mut self, number: PortNo) {
+        let slot = self.slots.get_mut(&number);
+        if let Some(Err(error)) = slot.map(|slot| slot.port.driver.clear_filter()) {
+            warn!("port {number}: taking its filter away: {error}");
+        }
+    }
+
     /// Leaves all ports to a successor. Returns those where frames may wait that have arrived.
     pub fn leave(&mut self) -> Vec<PortNo> {
         let mut waiting = Vec::new();

@@ -360,6 +360,8 @@ impl Accelerator<'_> {
         if !wrong.is_empty() {
             self.switch.engine_mut().take_back_flows();
             for number in wrong {
+                // A filter that nobody obeys would leave its section open, and each wait in vain.
+                ports.clear_filter(number);
                 kernel.remove_port(number);
             }
         }
@@ -380,6 +382,7 @@ impl Accelerator<'_> {
                     .map_err(|error| error.to_string())
             });
             if let Err(why) = added {
+                ports.clear_filter(number);
                 if acceleration.is_required {
                     warn!("accelerator: port {number}: {why}");
                 } else {
