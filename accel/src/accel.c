@@ -97,6 +97,7 @@ MAP(settings_map, struct settings, 1);
 MAP(legs, struct leg, LEGS);
 MAP(dropped, struct dropped, SLOTS);
 MAP(meters, struct meter, METERS);
+MAP(noted, u64, SLOTS / 64); // A bit of each slot that has counted since the switch took its counts.
 
 // Finds the flow of a key, and the number of its slot.
 INLINE struct slot *find(const struct settings *settings, const u64 *key, u32 *number)
@@ -127,6 +128,21 @@ INLINE struct slot *find(const struct settings *settings, const u64 *key, u32 *n
 			return slot;
 	}
 	return 0;
+}
+
+// Counts a frame of a slot, and notes that the switch has to ask the slot.
+INLINE void count(u64 *packets_sum, u64 *bytes_sum, u32 number, u64 packets, u64 bytes)
+{
+	u32 place = number / 64;
+	u64 bit = 1ull << number % 64;
+	u64 *bits = lookup(&noted, &place);
+
+	__sync_fetch_and_add(packets_sum, packets);
+	// The switch takes the note before the counts. An addition whose result is used is a barrier.
+	volatile u64 before = __sync_fetch_and_add(bytes_sum, bytes);
+	(void)before;
+	if (bits && !(*(volatile u64 *)bits & bit))
+		__sync_fetch_and_or(bits, bit);
 }
 
 // Decides about a frame, and counts it if it does not go up. Sets its first leg, if it has one.
@@ -180,13 +196,11 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 		if (!sum)
 			return DROP;
 		sum->last = now;
-		__sync_fetch_and_add(&sum->packets, packets);
-		__sync_fetch_and_add(&sum->bytes, bytes);
+		count(&sum->packets, &sum->bytes, number, packets, bytes);
 		return DROP;
 	}
 	slot->used = now;
-	__sync_fetch_and_add(&slot->packets, packets);
-	__sync_fetch_and_add(&slot->bytes, bytes);
+	count(&slot->packets, &slot->bytes, number, packets, bytes);
 	*leg = slot->leg;
 	return slot->out ? slot->out : DROP;
 }

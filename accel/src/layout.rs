@@ -151,6 +151,9 @@ pub(crate) struct Settings {
     pub(crate) held: [AtomicU64; PORTS],
 }
 
+/// A bit of each of so many slots, which says that it has counted since it was asked.
+pub(crate) const NOTED: usize = u64::BITS as usize;
+
 const _: () = assert!(size_of::<Slot>() == 128 && size_of::<Cpu>() == 64);
 const _: () = assert!(size_of::<Leg>() == 144 && size_of::<Meter>() == 40);
 
@@ -161,6 +164,8 @@ pub(crate) struct Tags(pub(crate) [AtomicU16; WAYS]);
 
 // SAFETY: they are atomic.
 unsafe impl Shared for Tags {}
+// SAFETY: it is atomic, and any bits are a number.
+unsafe impl Shared for AtomicU64 {}
 // SAFETY: all fields are atomic, and the program in C has the same; the sizes are checked above.
 unsafe impl Shared for Slot {}
 // SAFETY: as above.

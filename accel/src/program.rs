@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use aya::maps::Map;
 use aya::programs::tc::{SchedClassifierLink, TcAttachOptions, TcAttachType};
@@ -9,7 +10,7 @@ use aya::programs::{LinkOrder, SchedClassifier, SocketFilter};
 use aya::{Ebpf, EbpfLoader};
 
 use crate::error::Unavailable;
-use crate::layout::{CPUS, Cpu, Dropped, Leg, METERS, Settings, Size, Slot, Tags, WAYS};
+use crate::layout::{CPUS, Cpu, Dropped, Leg, METERS, NOTED, Settings, Size, Slot, Tags, WAYS};
 use crate::memory::{Shared, SharedArray};
 use crate::meters::Meters;
 
@@ -27,6 +28,8 @@ pub(crate) struct Program {
     pub(crate) tags: SharedArray<Tags>,
     pub(crate) legs: SharedArray<Leg>,
     pub(crate) dropped: SharedArray<Dropped>,
+    /// Words of [`NOTED`] slots each.
+    pub(crate) noted: SharedArray<AtomicU64>,
     pub(crate) meters: Meters,
     pub(crate) cpus: SharedArray<Cpu>,
     pub(crate) settings: SharedArray<Settings>,
@@ -44,6 +47,7 @@ impl Program {
             .map_max_entries("tags", buckets as u32)
             .map_max_entries("legs", size.legs as u32)
             .map_max_entries("dropped", size.slots as u32)
+            .map_max_entries("noted", (size.slots / NOTED) as u32)
             .load(OBJECT);
         let mut loaded = loaded.map_err(|error| Unavailable::kernel(&error))?;
         let filter: &mut SocketFilter = program(&mut loaded, "accel_decide")?;
@@ -64,6 +68,7 @@ impl Program {
             tags: mapped(&loaded, "tags", buckets)?,
             legs: mapped(&loaded, "legs", size.legs)?,
             dropped: mapped(&loaded, "dropped", size.slots)?,
+            noted: mapped(&loaded, "noted", size.slots / NOTED)?,
             meters: Meters::new(mapped(&loaded, "meters", METERS)?),
             cpus: mapped(&loaded, "cpus", CPUS)?,
             settings: mapped(&loaded, "settings_map", 1)?,

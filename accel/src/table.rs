@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bofuss_fastpath::Way;
 
 use crate::key::{self, KEY_BYTES};
-use crate::layout::{KEY_WORDS, Tags, WAYS};
+use crate::layout::{KEY_WORDS, NOTED, Tags, WAYS};
 use crate::program::Program;
 use crate::way::{Route, Ways};
 
@@ -298,10 +298,24 @@ impl FlowTable {
         counts
     }
 
+    /// Takes what flows have counted. Its time is that of the flows that have, however many others
+    /// there are.
     fn take_live(&self) -> Vec<Counted> {
-        let known = self.known.iter();
-        let counts = known.filter_map(|(number, known)| self.taken(*number, known));
-        counts.collect()
+        let mut counts = Vec::new();
+        for (place, noted) in self.program.noted.iter().enumerate() {
+            if noted.load(Relaxed) == 0 {
+                continue;
+            }
+            // What is counted from here on is noted again.
+            let bits = noted.swap(0, SeqCst);
+            for bit in (0..NOTED).filter(|bit| bits >> bit & 1 == 1) {
+                let number = (place * NOTED + bit) as u32;
+                if let Some(known) = self.known.get(&number) {
+                    counts.extend(self.taken(number, known));
+                }
+            }
+        }
+        counts
     }
 
     /// Waits until every frame has either left or come up that met the filter before.

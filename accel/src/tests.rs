@@ -356,6 +356,38 @@ fn forgotten_flows_go_up_and_what_they_counted_remains() {
 }
 
 #[test]
+fn counts_of_many_flows_are_those_of_the_ones_that_had_frames() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::of(TCP_SRC)).unwrap());
+    for port in 0..30_000 {
+        assert!(add(&mut table, port.into(), &of_port(port), 1514));
+    }
+    let chosen = [0, 1, 63, 64, 4095, 29_999, 7, 7];
+    for _ in 0..2 {
+        for port in chosen {
+            assert_eq!(decide(&mut table, &of_port(port), 0), Some(OUT));
+        }
+        let counts = table.take_counts();
+        let mut counts: Vec<_> = counts
+            .iter()
+            .map(|one| (one.known.flow, one.packets))
+            .collect();
+        counts.sort_unstable();
+        let wanted = [
+            (0, 1),
+            (1, 1),
+            (7, 2),
+            (63, 1),
+            (64, 1),
+            (4095, 1),
+            (29_999, 1),
+        ];
+        assert_eq!(counts, wanted);
+        assert!(table.take_counts().is_empty());
+    }
+}
+
+#[test]
 fn a_full_place_declines_flows_and_gives_idle_ones_up() {
     let Some(mut table) = table() else { return };
     table.set_mask(key::mask_of(FieldSet::of(IPV4_SRC)).unwrap());

@@ -8,7 +8,7 @@ use bofuss_oflib::types::MeterId;
 
 use super::*;
 use crate::accelerator::monotonic_ns;
-use crate::layout::{METERS, Slot};
+use crate::layout::{METERS, NOTED, Slot};
 
 const SECOND: i64 = 1_000_000_000;
 const METER: MeterId = MeterId(9);
@@ -69,12 +69,19 @@ fn a_frame_that_is_counted_while_counts_are_taken_is_in_no_other_flow() {
     let _place = add_metered(&mut table, PACKETS, SECOND);
     let used = |slot: &Slot| slot.epoch.load(Relaxed) != 0;
     let number = table.program.slots.iter().position(used).unwrap();
+    let note = |table: &FlowTable| {
+        let bits = &table.program.noted[number / NOTED];
+        bits.store(1 << (number % NOTED), Relaxed);
+    };
     // The program has counted packets, and not yet their bytes.
     table.program.dropped[number].packets.store(1, Relaxed);
+    note(&table);
     assert_eq!(counted(&mut table), [(1, 0), (1, 0)]);
     table.program.dropped[number].bytes.store(154, Relaxed);
+    note(&table);
     assert_eq!(counted(&mut table), [(0, 154), (0, 154)]);
     table.program.slots[number].bytes.store(60, Relaxed);
+    note(&table);
     assert_eq!(counted(&mut table), [(0, 60), (0, 0)]);
     assert!(table.take_counts().is_empty());
 }
