@@ -174,14 +174,21 @@ impl Frame {
 
     /// The longest length that [`Frame::set_len`] accepts.
     pub fn capacity(&self) -> usize {
-        self.buffer.len() - self.start
+        self.buffer.len() - self.start.min(HEADROOM_BYTES)
     }
 
-    /// Cuts the frame to `len` bytes, or grows it by bytes of unspecified content.
+    /// Cuts the frame to `len` bytes, or grows it by bytes of unspecified content. If bytes were
+    /// removed in front and the room at the end is too small, the frame moves back to the place
+    /// that it has with the standard headroom.
     ///
     /// Panics: if `len` exceeds [`Frame::capacity`].
     pub fn set_len(&mut self, len: usize) {
         assert!(len <= self.capacity(), "a frame is grown within its buffer");
+        if self.start + len > self.buffer.len() {
+            self.buffer
+                .copy_within(self.start..self.end, HEADROOM_BYTES);
+            self.start = HEADROOM_BYTES;
+        }
         self.end = self.start + len;
     }
 
@@ -288,6 +295,20 @@ mod tests {
         );
         assert!(frame.insert(0, HEADROOM_BYTES + 1));
         assert!(!frame.remove(frame.len(), 1));
+    }
+
+    #[test]
+    fn a_frame_that_lost_its_front_grows_as_far_as_a_fresh_one() {
+        let pool = Pool::new(1 << 20);
+        let mut frame = pool.take(SMALL_FRAME_BYTES).expect("within the limit");
+        frame.set_len(SMALL_FRAME_BYTES);
+        frame.bytes_mut()[SMALL_FRAME_BYTES - 2..].copy_from_slice(b"ab");
+        assert!(frame.remove(0, SMALL_FRAME_BYTES - 2));
+        assert_eq!(frame.capacity(), SMALL_FRAME_BYTES);
+        frame.set_len(3);
+        assert_eq!((&frame.bytes()[..2], frame.len()), (&b"ab"[..], 3));
+        frame.set_len(SMALL_FRAME_BYTES);
+        assert_eq!(frame.headroom(), HEADROOM_BYTES);
     }
 
     // I8

@@ -201,7 +201,7 @@ fn headers_bytes(frame: &Frame) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use bofuss_frame::Pool;
+    use bofuss_frame::{Pool, SMALL_FRAME_BYTES};
 
     use super::*;
 
@@ -316,6 +316,11 @@ mod tests {
         assert_eq!(runt.len(), 50);
         prepare(&mut runt, 1500, true).expect("short enough");
         assert_eq!((runt.len(), &runt.bytes()[50..]), (60, &[0; 10][..]));
+        // All that is left of the longest frame of a small buffer.
+        let mut rest = frame(SMALL_FRAME_BYTES, Offload::NONE);
+        assert!(rest.remove(0, SMALL_FRAME_BYTES - 55));
+        prepare(&mut rest, 1500, true).expect("short enough");
+        assert_eq!(rest.bytes(), [&[0xee; 55][..], &[0; 5]].concat());
         let mut sctp = frame(50, Offload::NONE);
         sctp.offload.checksum = Some((34, SCTP_CHECKSUM));
         prepare(&mut sctp, 1500, true).expect("short enough");
