@@ -9,7 +9,7 @@ use socket2::SockRef;
 use tokio::net::{
     TcpListener, TcpSocket, TcpStream, UdpSocket, UnixListener, UnixStream, lookup_host,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::datagrams::Datagrams;
 use crate::stream::Stream;
@@ -100,20 +100,33 @@ fn unknown_host(host: &str, error: io::Error) -> Reason {
 }
 
 async fn open_tcp(host: &str, port: u16) -> Result<(TcpStream, Route), Reason> {
+    let end = Instant::now() + HELLO_TIMEOUT;
     let found = lookup_host((host, port)).await;
     let addresses = found.map_err(|error| unknown_host(host, error))?;
+    open_first(host, &addresses.collect::<Vec<_>>(), end).await
+}
+
+/// Connects to the first of these addresses that answers. Each may be silent for its share of the
+/// time that is left until `end`.
+async fn open_first(
+    host: &str,
+    addresses: &[SocketAddr],
+    end: Instant,
+) -> Result<(TcpStream, Route), Reason> {
     let mut last = unknown_host(host, io::ErrorKind::NotFound.into());
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
+    for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
+        let share = end.saturating_duration_since(Instant::now()) / left as u32;
+        match timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
                 let route = Route {
                     host: host.into(),
                     local: stream.local_addr()?,
-                    peer: address,
+                    peer: *address,
                 };
                 return Ok((tcp(stream)?, route));
             }
-            Err(error) => last = error.into(),
+            Ok(Err(error)) => last = error.into(),
+            Err(_) => last = Reason::ConnectTimeout,
         }
     }
     Err(last)
@@ -253,4 +266,34 @@ async fn is_stale(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
     let answer = UnixStream::connect(path).await;
     is_socket && answer.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The time after which an address is silent: a connection to this machine is up at once.
+    const PATIENCE: Duration = Duration::from_millis(500);
+
+    #[tokio::test]
+    async fn a_host_whose_first_address_is_silent_is_reached_by_its_second() {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let full = socket.listen(1).unwrap();
+        let silent = full.local_addr().unwrap();
+        // The kernel ignores whoever comes when the queue is full.
+        let mut waiting = Vec::new();
+        while let Ok(stream) = timeout(PATIENCE, TcpStream::connect(silent)).await {
+            waiting.push(stream.unwrap());
+        }
+        let heard = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let addresses = [silent, heard.local_addr().unwrap()];
+        let end = || Instant::now() + 2 * PATIENCE;
+        let (_, route) = open_first("two", &addresses, end()).await.unwrap();
+        assert_eq!(route.peer, addresses[1]);
+        let failed = open_first("one", &addresses[..1], end()).await;
+        assert!(matches!(failed, Err(Reason::ConnectTimeout)));
+    }
 }
