@@ -74,7 +74,8 @@ impl Link {
         Ok(links)
     }
 
-    /// Reads a link message; `None` if it is about something else, such as a bridge's port.
+    /// Reads a link message; `None` if it is about something else, such as a bridge's port, or
+    /// tells of an event of a wireless interface, and nothing of the interface itself.
     pub(crate) fn parse(body: &[u8]) -> Option<Self> {
         let flags = u32_at(body, 8);
         let mut link = Self {
@@ -92,6 +93,7 @@ impl Link {
         if body.first() != Some(&(libc::AF_UNSPEC as u8)) {
             return None;
         }
+        let mut is_whole = false;
         let mut is_veth = false;
         let mut is_across_namespaces = false;
         for (number, value) in attributes(body.get(LINK_HEADER_BYTES..)?) {
@@ -101,7 +103,10 @@ impl Link {
                     link.name = String::from_utf8_lossy(name).into_owned();
                 }
                 libc::IFLA_ADDRESS => link.mac = value.try_into().unwrap_or_default(),
-                libc::IFLA_MTU => link.mtu_bytes = u32_at(value, 0),
+                libc::IFLA_MTU => {
+                    link.mtu_bytes = u32_at(value, 0);
+                    is_whole = true;
+                }
                 libc::IFLA_MASTER => link.master = Some(u32_at(value, 0)),
                 libc::IFLA_LINK => link.peer = Some(u32_at(value, 0)),
                 libc::IFLA_LINK_NETNSID => is_across_namespaces = true,
@@ -111,7 +116,7 @@ impl Link {
         }
         // Of other kinds, it is the interface below: that of a VLAN, for example.
         link.peer.take_if(|_| !is_veth || is_across_namespaces);
-        Some(link)
+        is_whole.then_some(link)
     }
 
     /// Refuses what a switch must not have; with `take_over`, addresses and the default route do
@@ -341,6 +346,19 @@ mod tests {
         let lo = Link::by_name("lo").expect("every namespace has it");
         let refusal = lo.check_suitable(true);
         assert!(matches!(refusal, Err(OpenError::NotEthernet(_))));
+    }
+
+    #[test]
+    fn a_wireless_event_says_nothing_of_its_interface() {
+        let attribute = |number: u16, value: &[u8; 4]| {
+            [&8u16.to_ne_bytes()[..], &number.to_ne_bytes(), value].concat()
+        };
+        let name = attribute(libc::IFLA_IFNAME, b"wl0\0");
+        let event = [vec![0; LINK_HEADER_BYTES], name].concat();
+        assert_eq!(Link::parse(&event), None);
+        let mtu = attribute(libc::IFLA_MTU, &1500u32.to_ne_bytes());
+        let link = Link::parse(&[event, mtu].concat()).expect("it has an MTU");
+        assert_eq!((link.name.as_str(), link.mtu_bytes), ("wl0", 1500));
     }
 
     #[test]
