@@ -25,6 +25,13 @@ pub(crate) struct Route {
 }
 
 impl Route {
+    /// The local address with a port of the kernel's choice. A link-local one keeps its interface.
+    fn from(&self) -> SocketAddr {
+        let mut from = self.local;
+        from.set_port(0);
+        from
+    }
+
     /// Opens an auxiliary connection: from the same address and to the same host as the main one.
     ///
     /// Errors: ConnectTimeout, those of TLS, or the socket's.
@@ -33,7 +40,7 @@ impl Route {
         transport: Transport,
         tls: Option<&Tls>,
     ) -> Result<Stream, Reason> {
-        let from = SocketAddr::new(self.local.ip(), 0);
+        let from = self.from();
         let connect = async {
             let socket = match self.peer {
                 SocketAddr::V4(_) => TcpSocket::new_v4(),
@@ -270,12 +277,24 @@ async fn is_stale(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddrV6;
     use std::time::Duration;
 
     use super::*;
 
     /// The time after which an address is silent: a connection to this machine is up at once.
     const PATIENCE: Duration = Duration::from_millis(500);
+
+    #[test]
+    fn auxiliary_connections_leave_by_the_interface_of_a_link_local_address() {
+        let local = |port| SocketAddrV6::new("fe80::1".parse().unwrap(), port, 0, 7).into();
+        let route = Route {
+            host: "fe80::2%7".into(),
+            local: local(4711),
+            peer: "[fe80::2%7]:6653".parse().unwrap(),
+        };
+        assert_eq!(route.from(), local(0));
+    }
 
     #[tokio::test]
     async fn a_host_whose_first_address_is_silent_is_reached_by_its_second() {
