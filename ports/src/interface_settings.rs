@@ -19,7 +19,7 @@ use std::{fs, io};
 
 use rustix::fs::OFlags;
 
-use crate::{Link, OpenError, link};
+use crate::{Link, link};
 
 /// The prefix of these files' names.
 const PREFIX: &str = "interface-";
@@ -201,16 +201,17 @@ impl Drop for InterfaceSettings {
             return;
         }
         let mut is_done = true;
-        match Link::by_name(&self.link.name) {
-            Ok(link) if link.index == self.link.index => {
-                for (setting, old) in SETTINGS.iter().zip(&self.old) {
-                    if let Some(old) = old {
-                        is_done &= setting.write(&self.link.name, old).is_ok();
+        match Link::all() {
+            Ok(links) => {
+                // It may have another name by now, and another interface its name.
+                for link in links.iter().filter(|link| link.index == self.link.index) {
+                    for (setting, old) in SETTINGS.iter().zip(&self.old) {
+                        if let Some(old) = old {
+                            is_done &= setting.write(&link.name, old).is_ok();
+                        }
                     }
                 }
             }
-            // Another interface may have the name by now, and a port of its own.
-            Ok(_) | Err(OpenError::NoSuchInterface(_)) => {}
             Err(_) => is_done = false,
         }
         // A locked switch may not write: the next one does.

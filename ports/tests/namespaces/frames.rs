@@ -432,6 +432,27 @@ fn the_stacks_settings_are_given_back() {
 }
 
 #[test]
+fn the_settings_of_a_renamed_interface_are_given_back_to_it() {
+    in_namespace(|| {
+        veth("s1", "s2");
+        let arp_ignore = |name| {
+            let path = format!("/proc/sys/net/ipv4/conf/{name}/arp_ignore");
+            fs::read_to_string(path).expect("it is there")
+        };
+        let before = arp_ignore("s1");
+        let port = open("s1");
+        assert_ne!(arp_ignore("s1"), before);
+        for change in ["s1 down", "s2 down", "s1 name s3", "s2 name s1"] {
+            ip(&format!("link set {change}"));
+        }
+        setting("s1", "ipv4", "arp_ignore", "2");
+        drop(port);
+        assert_eq!(arp_ignore("s3"), before);
+        assert_eq!(arp_ignore("s1"), "2\n", "another interface");
+    });
+}
+
+#[test]
 fn promiscuous_mode_is_held_and_given_back() {
     in_both_ways(|| {
         veth("s1", "s2");
