@@ -28,9 +28,10 @@ impl AfPacket {
         }
     }
 
-    /// Begins to open a socket with another ring, or without one.
+    /// Begins to open a socket with another ring, or without one. Not while frames come by the
+    /// program of a predecessor, which the new socket would not have.
     fn replace(&mut self, ring_slots: usize) {
-        if self.opening.is_none() && self.successor.is_none() {
+        if self.opening.is_none() && self.successor.is_none() && !self.is_beside {
             self.socket_options.ring_slots = ring_slots;
             let spare = self.spares.pop();
             let socket = spare.map_or_else(|| packet_socket::socket(self.socket_options), Ok);
@@ -63,8 +64,8 @@ impl AfPacket {
     /// Receives from now on what its filter leaves to it, or all.
     pub(super) fn unmute(&self) -> io::Result<()> {
         match &self.filter {
-            Some(program) => self.socket.set_filter(program),
-            None => self.socket.begin_reception(),
+            Some(program) => self.receiving().set_filter(program),
+            None => self.receiving().begin_reception(),
         }
     }
 

@@ -1,6 +1,11 @@
 //! The receive ring: order across ring and queue, wrapping round, growing.
 
-use std::{os::fd::AsRawFd, thread, time::Duration};
+use std::{
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use bofuss_frame::{Frame, Pool};
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, DriverDropReason, PortDriver};
@@ -169,6 +174,86 @@ fn a_ring_grows_without_rights_if_the_sockets_for_that_were_opened_ahead() {
             assert_eq!(b.ring_slots(), wanted);
             set_capabilities(None, rights).expect("they can be taken up again");
         }
+    });
+}
+
+/// A program of the kernel that lets a socket receive every frame.
+fn passing() -> OwnedFd {
+    #[repr(C)]
+    struct Instruction {
+        code: u8,
+        registers: u8,
+        offset: i16,
+        immediate: i32,
+    }
+    // r0 = -1, the bytes that are kept; exit.
+    let instructions = [(0xb7, -1), (0x95, 0)].map(|(code, immediate)| Instruction {
+        code,
+        registers: 0,
+        offset: 0,
+        immediate,
+    });
+    let license = c"GPL";
+    /// The first fields of `union bpf_attr` for BPF_PROG_LOAD; those of the log are 0.
+    #[repr(C)]
+    struct Attributes {
+        program_type: u32,
+        count: u32,
+        instructions: u64,
+        license: u64,
+        log: [u64; 3],
+    }
+    const BPF_PROG_LOAD: libc::c_int = 5;
+    const BPF_PROG_TYPE_SOCKET_FILTER: u32 = 1;
+    let attributes = Attributes {
+        program_type: BPF_PROG_TYPE_SOCKET_FILTER,
+        count: instructions.len() as u32,
+        instructions: instructions.as_ptr() as u64,
+        license: license.as_ptr() as u64,
+        log: [0; 3],
+    };
+    // SAFETY: the kernel reads the attributes, as many bytes as are said, and what they point to,
+    // and returns a descriptor that nobody else has.
+    unsafe {
+        let size = size_of_val(&attributes);
+        let fd = libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &raw const attributes, size);
+        assert!(fd >= 0, "{}", std::io::Error::last_os_error());
+        OwnedFd::from_raw_fd(fd as libc::c_int)
+    }
+}
+
+#[test]
+fn no_other_ring_takes_over_while_a_program_of_a_predecessor_chooses_the_frames() {
+    in_namespace(|| {
+        const WAITING_SLOTS: usize = 2048;
+        let pool = Pool::new(1 << 26);
+        veth("s1", "s2");
+        let options = AfPacketOptions {
+            waits: true,
+            ..AfPacketOptions::default()
+        };
+        let (mut a, mut b) = (open("s1"), open_with("s2", options));
+        let mut lose = |b: &mut AfPacket| {
+            for first in (0..WAITING_SLOTS + 1000).step_by(BATCH_FRAMES) {
+                send(&mut a, &pool, first..first + BATCH_FRAMES);
+            }
+            thread::sleep(Duration::from_millis(20));
+            while !take(b, &pool).is_empty() {}
+            b.counters().dropped(DriverDropReason::RxKernel)
+        };
+        b.receive_beside(&Arc::new(passing())).expect("it waits");
+        let mut lost = 0;
+        until("frames are lost some times", || {
+            lost += u64::from(lose(&mut b) > 0);
+            lost > 9
+        });
+        assert_eq!(b.ring_slots(), WAITING_SLOTS);
+        assert!(b.begin_reception().expect("it is there"), "it has begun");
+        b.receive_alone().expect("it is there");
+        until("the ring has grown", || {
+            lose(&mut b);
+            b.ring_slots() > WAITING_SLOTS
+        });
     });
 }
 
