@@ -136,10 +136,14 @@ fn config(reply: Message) -> Result<SwitchConfig, Failure> {
 
 /// ovs-ofctl's name for how fragments are handled.
 pub(crate) fn fragments(flags: ConfigFlags) -> &'static str {
-    FRAGMENTS.get((flags.0 & 3) as usize).unwrap_or(&"unknown")
+    FRAGMENTS
+        .get((flags.0 & FRAGMENT_BITS) as usize)
+        .unwrap_or(&"unknown")
 }
 
-/// ovs-ofctl's names for how fragments are handled, by the two lowest flags of the configuration.
+/// The flags of the configuration that say how fragments are handled, as a number.
+const FRAGMENT_BITS: u32 = 3;
+/// ovs-ofctl's names for how fragments are handled, by this number.
 const FRAGMENTS: &[&str] = &["normal", "drop", "reassemble"];
 
 pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
@@ -151,10 +155,8 @@ pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
     Ok(Requests::First(
         Message::GetConfigRequest(Empty),
         Box::new(move |reply| {
-            let changed = SwitchConfig {
-                flags: ConfigFlags(mode as u32),
-                miss_send_len: config(reply)?.miss_send_len,
-            };
+            let mut changed = config(reply)?;
+            changed.flags = ConfigFlags(changed.flags.0 & !FRAGMENT_BITS | mode as u32);
             Ok(Requests::Change(vec![Message::SetConfig(changed)]))
         }),
     ))

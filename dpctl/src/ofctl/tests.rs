@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bofuss_oflib::Match;
 use bofuss_oflib::message::{FlowMod, MeterMod};
-use bofuss_oflib::types::TableId;
+use bofuss_oflib::types::{MaxLen, TableId};
 
 use super::*;
 use crate::verbs::{all, requests};
@@ -73,6 +73,24 @@ fn wrong_arguments_are_named() {
         let refused = made(false, verb, arguments);
         assert!(matches!(refused, Err(Failure::Usage(_))), "{verb}");
     }
+}
+
+#[test]
+fn set_frags_changes_nothing_else() {
+    let Ok(Requests::First(_, then)) = made(false, "set-frags", &["drop"]) else {
+        panic!("the configuration is asked for first")
+    };
+    let config = |flags| SwitchConfig {
+        flags,
+        miss_send_len: MaxLen(77),
+    };
+    let other = ConfigFlags::INVALID_TTL_TO_CONTROLLER;
+    let before = config(other | ConfigFlags::FRAG_REASM);
+    let Ok(Requests::Change(changes)) = then(Message::GetConfigReply(before)) else {
+        panic!("it is changed then")
+    };
+    let after = config(other | ConfigFlags::FRAG_DROP);
+    assert_eq!(changes, [Message::SetConfig(after)]);
 }
 
 #[test]
