@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::framing::xid_of;
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags, Timestamp};
 use bofuss_oflib::message::multipart::bundle_features::{BundleFeatureFlags, TimeCapability};
 use bofuss_oflib::message::multipart::{BundleFeaturesRequest, RequestBody};
@@ -12,7 +13,7 @@ use bofuss_oflib::message::{BundleAdd, BundleControl, Empty, ErrorMsg};
 use bofuss_oflib::{Assembler, Catalogue, DecodeError, EncodeError, Message, Version};
 use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::net::TcpListener;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::frame::Frames;
 use crate::handshake::Established;
@@ -46,7 +47,11 @@ pub struct Client {
     kept_bytes: usize,
     /// Bytes of the frames that were read for the last message.
     received_bytes: usize,
+    /// The transaction id of the frame that was read last.
+    received_xid: u32,
     last_xid: u32,
+    /// When a message was sent last, or a part of an awaited answer came.
+    since: Instant,
     timeout: Duration,
 }
 
@@ -141,7 +146,9 @@ impl Client {
             kept: VecDeque::new(),
             kept_bytes: 0,
             received_bytes: 0,
+            received_xid: 0,
             last_xid: 0,
+            since: Instant::now(),
             timeout,
         }
     }
@@ -166,6 +173,7 @@ impl Client {
     pub async fn send(&mut self, message: &Message) -> Result<u32, ClientError> {
         self.last_xid = self.last_xid.wrapping_add(1);
         self.answer(self.last_xid, message).await?;
+        self.since = Instant::now();
         Ok(self.last_xid)
     }
 
@@ -188,7 +196,7 @@ impl Client {
     pub async fn request(&mut self, message: &Message) -> Result<Message, ClientError> {
         let asked = self.send(message).await?;
         loop {
-            match self.receive_in_time().await? {
+            match self.receive_in_time(asked, self.timeout).await? {
                 (xid, Message::Error(error)) if xid == asked => {
                     return Err(ClientError::Refused(error));
                 }
@@ -208,7 +216,7 @@ impl Client {
         let mut replies = Vec::new();
         let mut bytes = 0;
         loop {
-            let (xid, reply) = self.receive_in_time().await?;
+            let (xid, reply) = self.receive_in_time(asked, self.timeout).await?;
             if xid != asked && xid != barrier {
                 self.keep((xid, reply));
             } else if let Message::Error(error) = reply {
@@ -265,8 +273,7 @@ impl Client {
         let asked = self.send(&Message::BundleControl(commit)).await?;
         let limit = self.timeout.saturating_add(wait);
         loop {
-            let received = timeout(limit, self.receive()).await;
-            let (xid, reply) = received.map_err(|_| ClientError::Timeout(limit))??;
+            let (xid, reply) = self.receive_in_time(first, limit).await?;
             let sent = xid.wrapping_sub(first) as usize;
             // There is a barrier after each group of messages.
             let place = sent - sent / (MESSAGES_PER_BARRIER + 1);
@@ -313,7 +320,7 @@ impl Client {
             }
             let barrier = self.send(&Message::BarrierRequest(Empty)).await?;
             loop {
-                let (xid, message) = self.receive_in_time().await?;
+                let (xid, message) = self.receive_in_time(first, self.timeout).await?;
                 let place = xid.wrapping_sub(first) as usize;
                 if xid != barrier && place >= chunk.len() {
                     self.keep((xid, message));
@@ -376,13 +383,28 @@ impl Client {
         Ok(written.map_err(|_| ClientError::Timeout(self.timeout))??)
     }
 
-    /// Waits for a message, of a multipart reply for each part as long as the timeout.
-    async fn receive_in_time(&mut self) -> Result<(u32, Message), ClientError> {
-        let limit = self.timeout;
+    /// Waits for a message. Of the answers to the messages from the transaction id `first` on, it
+    /// waits for each part as long as the limit; other messages do not prolong this.
+    async fn receive_in_time(
+        &mut self,
+        first: u32,
+        limit: Duration,
+    ) -> Result<(u32, Message), ClientError> {
         self.received_bytes = 0;
         loop {
-            let part = timeout(limit, self.receive_part()).await;
-            if let Some(message) = part.map_err(|_| ClientError::Timeout(limit))?? {
+            let left = limit.saturating_sub(self.since.elapsed());
+            let part = timeout(left, self.receive_part()).await;
+            let sent = self.last_xid.wrapping_sub(first);
+            let is_answer = self.received_xid.wrapping_sub(first) <= sent;
+            let part = match part {
+                Ok(part) if is_answer || !left.is_zero() => part?,
+                // Other messages may be there at any time.
+                Ok(_) | Err(_) => return Err(ClientError::Timeout(limit)),
+            };
+            if is_answer {
+                self.since = Instant::now();
+            }
+            if let Some(message) = part {
                 return Ok(message);
             }
         }
@@ -421,7 +443,9 @@ impl Client {
     /// of which more follow.
     pub fn take(&mut self, length: usize) -> Result<Option<(u32, Message)>, ClientError> {
         self.received_bytes += length;
-        match self.assembler.receive(self.frames.take(length)) {
+        let frame = self.frames.take(length);
+        self.received_xid = xid_of(frame);
+        match self.assembler.receive(frame) {
             Ok(part) => Ok(part),
             Err(refused) if refused.cause.error == BadRequest::MULTIPART_BUFFER_OVERFLOW => {
                 Err(ClientError::TooLong(MAX_REPLY_BYTES))

@@ -129,3 +129,35 @@ async fn a_client_waits_for_each_part_of_a_long_reply_anew() {
     let (received, ()) = tokio::join!(client.request(&tables), answering);
     assert!(matches!(received, Ok(Message::MultipartReply(_))));
 }
+
+/// A peer that sends a packet-in each second and answers nothing.
+async fn chatting(mut peer: UnixStream) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        peer.write_all(&bytes(0, &packet_in(60))).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_messages_do_not_prolong_the_wait_for_an_answer() {
+    let (mut client, peer) = connected("chatting").await;
+    let chatting = tokio::spawn(chatting(peer));
+    let barrier = Message::BarrierRequest(Empty);
+    for asked in 0..3 {
+        let start = Instant::now();
+        let error = match asked {
+            0 => client.request(&barrier).await.err(),
+            1 => client.exchange(&barrier).await.err(),
+            _ => client
+                .transact(&[Message::FlowMod(FlowMod::default())])
+                .await
+                .err(),
+        };
+        let error = error.expect("there is no answer").to_string();
+        assert_eq!(error, "no answer within 2 s");
+        assert_eq!(start.elapsed().as_secs(), 2);
+    }
+    chatting.abort();
+    let kept = client.next().await.unwrap();
+    assert!(matches!(kept, (0, Message::PacketIn(_))));
+}
