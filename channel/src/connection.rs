@@ -312,17 +312,18 @@ impl ConnectionShared<'_> {
     }
 
     /// Waits for the next frame, as [`Frames::ready`]; sends an echo request to a silent peer. A
-    /// peer that is reading what waits for it is not silent, since the echo request waits after
-    /// that. Errors: Inactive.
+    /// peer that is sending a long message is not silent, nor is one that is reading what waits for
+    /// it, since the echo request waits after that. Errors: Inactive.
     async fn next_frame(&self, frames: &mut Frames, outbox: &Outbox) -> Result<usize, Reason> {
-        let mut resumed = self.backlog.resumed_writes();
+        let progress = |frames: &Frames| (self.backlog.resumed_writes(), frames.buffered_bytes());
+        let mut last = progress(frames);
         let mut is_asked = false;
         loop {
             if let Some(ready) = within(self.probe_interval(), frames.ready()).await {
                 return ready;
             }
-            let before = replace(&mut resumed, self.backlog.resumed_writes());
-            if resumed > before {
+            let before = replace(&mut last, progress(frames));
+            if last != before {
                 continue;
             }
             if is_asked {

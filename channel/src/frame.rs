@@ -78,6 +78,11 @@ impl Frames {
         Ok(length)
     }
 
+    /// The number of bytes that were received and not taken.
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        self.framer.buffered().len()
+    }
+
     /// The length of the next message as [`ready`](Self::ready) reports it, if all of it is
     /// buffered.
     pub(crate) fn buffered_length(&self) -> Option<Result<usize, DecodeError>> {

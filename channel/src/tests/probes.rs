@@ -105,3 +105,19 @@ async fn without_a_probe_interval_silence_is_fine() {
     let day = Duration::from_secs(86_400);
     assert!(timeout(day, events.recv()).await.is_err());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_in_the_middle_of_a_long_message_is_not_silent() {
+    let (mut peer, _sender, mut events) = pair(Duration::from_secs(5)).await;
+    let long = echo(&[7; 32]);
+    let start = Instant::now();
+    for piece in bytes(1, &long).chunks(8) {
+        sleep(Duration::from_secs(4)).await;
+        peer.write_all(piece).await.unwrap();
+    }
+    assert_eq!(start.elapsed().as_secs(), 20);
+    assert_eq!(message(&mut events).await, (1, long));
+    // With nothing more it is.
+    assert_eq!(read(&mut peer).await.2, echo(b""));
+    assert_eq!(down(&mut events).await, "the peer is inactive");
+}
