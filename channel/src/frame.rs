@@ -62,7 +62,10 @@ impl Frames {
             if let Some(first) = first_message(&mut self.framer) {
                 return Ok(first);
             }
-            self.fill(self.framer.buffered().len() + 1).await?;
+            // A length that cannot be has just been taken; before there is one, each byte may tell.
+            let announced = self.framer.announced().ok().flatten();
+            let more = self.framer.buffered().len() + 1;
+            self.fill(announced.unwrap_or(more)).await?;
         }
     }
 
@@ -109,4 +112,66 @@ impl Frames {
 /// Returns true if bytes begin as a record of TLS does; no version of OpenFlow has these numbers.
 fn is_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [0x14..=0x17, 3, ..])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::task::{Context, Poll};
+
+    use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+    use super::*;
+    use crate::stream::Duplex;
+
+    /// A stream of zeros after a header, and the number of reads.
+    struct Counted(Vec<u8>, Arc<AtomicUsize>);
+
+    impl Duplex for Counted {}
+
+    impl AsyncRead for Counted {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            into: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            self.1.fetch_add(1, Relaxed);
+            let count = into.remaining().min(self.0.len());
+            let rest = self.0.split_off(count);
+            into.put_slice(&std::mem::replace(&mut self.0, rest));
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl AsyncWrite for Counted {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_first_message_of_any_length_takes_few_reads() {
+        let mut error = vec![0; 0xffff];
+        error[..4].copy_from_slice(&[4, 1, 0xff, 0xff]);
+        let reads = Arc::new(AtomicUsize::new(0));
+        let stream: Stream = Box::new(Counted(error.clone(), Arc::clone(&reads)));
+        let mut frames = Frames::new(tokio::io::split(stream).0);
+        assert!(frames.first_message().await.unwrap() == error);
+        assert!(reads.load(Relaxed) < 9, "{reads:?}");
+    }
 }
