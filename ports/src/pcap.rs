@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A port that receives the frames of one capture file, as fast as it is asked, and records to
-/// another.
+/// another, until that cannot be written.
 pub struct PcapFile {
     input: Option<CaptureReader>,
     output: Option<CaptureFile>,
@@ -118,14 +118,22 @@ impl PortDriver for PcapFile {
             frames.clear();
             return Ok(0);
         };
-        let sent = frames.len();
         let now = SystemTime::now();
+        let mut each = frames.iter();
+        let written = each.try_for_each(|frame| file.write(0, now, Direction::Out, frame.bytes()));
+        // Whoever looks at the file sees whole batches.
+        if let Err(error) = written.and_then(|()| file.flush()) {
+            // After what may be a part of a packet, nothing more can be read.
+            self.output = None;
+            self.counters
+                .drop_some(DriverDropReason::TxRefused, frames.len() as u64);
+            frames.clear();
+            return Err(error.into());
+        }
+        let sent = frames.len();
         for frame in frames.drain(..) {
-            file.write(0, now, Direction::Out, frame.bytes())?;
             self.counters.sent(frame.len());
         }
-        // Whoever looks at the file sees whole batches.
-        file.flush()?;
         Ok(sent)
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -11,6 +12,7 @@ use bofuss_ports::{
     CaptureFile, CaptureSource, Direction, DriverDropReason, LinkType, OpenError, PcapFile,
     PortDriver,
 };
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::{
     common::{frame, pop, push, receive},
@@ -63,6 +65,31 @@ fn tags_survive_in_a_capture_file() {
         assert_eq!(back.recv(&pool, &mut Vec::new(), 1).expect("readable"), 0);
         assert!(back.at_end());
     }
+}
+
+#[test]
+fn frames_that_a_file_cannot_take_are_counted_and_end_it() {
+    let pool = Pool::new(1 << 20);
+    let place = Place::new("pipe.pcap");
+    let mode = Mode::RUSR | Mode::WUSR;
+    mknodat(CWD, &place.0, FileType::Fifo, mode, 0).expect("a writable place");
+    let mut options = fs::OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK);
+    let reader = options.open(&place.0).expect("it was just made");
+    let mut port = PcapFile::open(None, Some(&place.0)).expect("somebody reads");
+    let mut send = |count| {
+        let mut frames: Vec<_> = (0..count).map(|_| frame(&pool, 60)).collect();
+        let sent = port.send(&mut frames).ok();
+        assert!(frames.is_empty());
+        (sent, port.counters())
+    };
+    assert_eq!(send(2).0, Some(2));
+    drop(reader);
+    assert_eq!(send(3).0, None);
+    let (sent, counters) = send(4);
+    assert_eq!((sent, counters.tx_packets), (Some(0), 2));
+    assert_eq!(counters.dropped(DriverDropReason::TxRefused), 3);
+    assert_eq!(counters.dropped(DriverDropReason::TxLinkDown), 4);
 }
 
 #[test]
