@@ -443,10 +443,11 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.task.abort();
+        // While it listens, no other listener has put its own file there.
         if let Endpoint::Unix(path) = &self.address.0 {
             // It may be gone already, with its directory.
             let _ = fs::remove_file(path);
         }
+        self.task.abort();
     }
 }
