@@ -226,6 +226,8 @@ fn a_packet_of_a_capture_is_found_by_number_or_by_what_matches() {
     let udp = [
         0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 4, 0, 0, 53, 0, 8, 0, 0,
     ];
+    // As many packets without a byte as are read at once, and more.
+    bytes.extend([0; 40 * 16]);
     for (ethertype, payload) in [([8, 6], &[0; 28]), ([8, 0], &udp)] {
         bytes.extend([0; 8]);
         bytes.extend([42, 0, 0, 0, 42, 0, 0, 0]);

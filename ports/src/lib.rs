@@ -125,8 +125,8 @@ pub trait PortDriver {
         Ok(())
     }
 
-    /// Returns true if no frame that the kernel has received for the port waits there. False if
-    /// that is not known.
+    /// Returns true if no frame that the kernel has received for the port waits there, and none is
+    /// left of what a port without a descriptor receives. False if that is not known.
     fn is_drained(&self) -> bool {
         false
     }

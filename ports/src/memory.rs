@@ -97,6 +97,10 @@ impl PortDriver for Memory {
         self.offers
     }
 
+    fn is_drained(&self) -> bool {
+        self.incoming.borrow().is_empty()
+    }
+
     fn set_mtu(&mut self, mtu_bytes: u32) {
         self.mtu_bytes = mtu_bytes;
     }

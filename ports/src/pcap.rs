@@ -145,5 +145,9 @@ impl PortDriver for PcapFile {
         OffloadCapabilities::default()
     }
 
+    fn is_drained(&self) -> bool {
+        self.at_end()
+    }
+
     fn set_mtu(&mut self, _mtu_bytes: u32) {}
 }

@@ -306,7 +306,8 @@ impl OpenPort {
         max: usize,
     ) -> Result<usize, PortError> {
         let count = self.driver.recv(pool, frames, max)?;
-        self.ended |= count == 0 && self.driver.fd().is_none();
+        // None may come of a batch that was dropped whole.
+        self.ended |= count == 0 && self.driver.fd().is_none() && self.driver.is_drained();
         Ok(count)
     }
 
@@ -342,5 +343,43 @@ impl OpenPort {
             pipeline_output: pipeline_fields,
             ..PortDesc::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_ports::BATCH_FRAMES;
+
+    use super::*;
+
+    /// A classic capture of `empty` packets without a byte, and a frame of 60.
+    fn capture(empty: usize) -> Vec<u8> {
+        let packet = |bytes: u32| [0, 0, bytes, bytes];
+        let mut words = vec![0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 1];
+        words.extend((0..empty).flat_map(|_| packet(0)).chain(packet(60)));
+        words.extend([0; 15]);
+        words.into_iter().flat_map(u32::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn a_capture_goes_on_after_a_batch_that_gives_no_frame() {
+        let name = format!("bofuss-port-{}.pcap", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, capture(3 * BATCH_FRAMES)).unwrap();
+        let spec = PortSpec {
+            number: PortNo(1),
+            kind: PortKind::Pcap(path.clone(), None),
+            rate_kbps: None,
+            options: AfPacketOptions::default(),
+        };
+        let mut port = open(&spec, 1).unwrap();
+        std::fs::remove_file(path).unwrap();
+        let (pool, mut frames) = (Pool::new(1 << 20), Vec::new());
+        let mut turns = 0;
+        while port.is_unpolled() {
+            port.receive(&pool, &mut frames, BATCH_FRAMES).unwrap();
+            turns += 1;
+        }
+        assert_eq!((frames.len(), turns), (1, 5));
     }
 }

@@ -207,8 +207,8 @@ impl TraceOptions {
         let mut frames = Vec::new();
         let mut seen = 0;
         loop {
-            let got = file.recv(&pool, &mut frames, BATCH_FRAMES);
-            if got? == 0 {
+            file.recv(&pool, &mut frames, BATCH_FRAMES)?;
+            if frames.is_empty() && file.at_end() {
                 let name = path.display();
                 let number = self.number;
                 return Err(format!("{name}: only {seen} packets match, not {number}").into());
