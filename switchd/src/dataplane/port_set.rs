@@ -82,10 +82,18 @@ impl PortSlot {
         self.polled = number;
         if let Some(fd) = fd {
             let token = epoll::EventData::new_u64(self.port.number.0.into());
-            epoll::add(epoll, fd, token, epoll::EventFlags::IN)?;
-            self.watched = false;
+            epoll::add(epoll, fd, token, events(self.watched))?;
         }
         Ok(())
+    }
+}
+
+/// The events for which epoll watches a port: frames and, if some wait to be sent, room.
+fn events(for_room: bool) -> epoll::EventFlags {
+    if for_room {
+        epoll::EventFlags::IN | epoll::EventFlags::OUT
+    } else {
+        epoll::EventFlags::IN
     }
 }
 
@@ -302,12 +310,8 @@ impl PortSet {
         if wanted != slot.watched
             && let Some(fd) = slot.port.driver.fd()
         {
-            let mut flags = epoll::EventFlags::IN;
-            if wanted {
-                flags |= epoll::EventFlags::OUT;
-            }
             let token = epoll::EventData::new_u64(number.0.into());
-            let _ = epoll::modify(&self.epoll, fd, token, flags);
+            let _ = epoll::modify(&self.epoll, fd, token, events(wanted));
             slot.watched = wanted;
         }
         was_short && !slot.watched
@@ -485,7 +489,79 @@ impl PortSet {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::os::fd::{AsFd, BorrowedFd};
+    use std::rc::Rc;
+
+    use bofuss_ports::{Memory, PortDriver};
+    use rustix::event::{EventfdFlags, Timespec, eventfd};
+
     use super::*;
+
+    /// A port that has no room, and goes over to another descriptor when it is told to.
+    struct Short {
+        descriptors: [OwnedFd; 2],
+        current: Rc<Cell<usize>>,
+    }
+
+    impl PortDriver for Short {
+        fn fd(&self) -> Option<BorrowedFd<'_>> {
+            Some(self.descriptors[self.current.get()].as_fd())
+        }
+
+        fn recv(&mut self, _: &Pool, _: &mut Vec<Frame>, _: usize) -> Result<usize, PortError> {
+            Ok(0)
+        }
+
+        fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError> {
+            match self.current.get() {
+                0 => Ok(0),
+                _ => Ok(frames.drain(..).count()),
+            }
+        }
+
+        fn counters(&mut self) -> Counters {
+            Counters::default()
+        }
+
+        fn capabilities(&self) -> OffloadCapabilities {
+            OffloadCapabilities::default()
+        }
+
+        fn set_mtu(&mut self, _: u32) {}
+    }
+
+    #[test]
+    fn a_port_without_room_is_watched_for_it_at_its_next_descriptor_too() {
+        let descriptor = || eventfd(0, EventfdFlags::empty()).unwrap();
+        let current = Rc::new(Cell::new(0));
+        let number = PortNo(7);
+        let mut port = OpenPort::in_memory(number, Memory::pair().0);
+        port.driver = Box::new(Short {
+            descriptors: [descriptor(), descriptor()],
+            current: Rc::clone(&current),
+        });
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let mut ports = PortSet::new(epoll.try_clone().unwrap());
+        ports.add(port).unwrap();
+        let pool = Pool::new(1 << 20);
+        ports.transmit(number, pool.frame(&[0; 60]).unwrap());
+        ports.flush();
+        assert!(!ports.takes_frames(number));
+        current.set(1);
+        ports.driver_counters();
+        assert!(!ports.takes_frames(number));
+        let mut ready: Vec<epoll::Event> = Vec::with_capacity(8);
+        let ready_now = |ready: &mut Vec<epoll::Event>| {
+            ready.clear();
+            let space = rustix::buffer::spare_capacity(ready);
+            epoll::wait(&epoll, space, Some(&Timespec::default())).unwrap()
+        };
+        // Both are writable at any time; the first is still open here.
+        assert_eq!(ready_now(&mut ready), 2);
+        assert!(ports.send_queued(number), "it has room now");
+        assert_eq!(ready_now(&mut ready), 1);
+    }
 
     #[test]
     fn frames_that_came_before_an_error_are_those_of_their_port() {
