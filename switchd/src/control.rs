@@ -34,11 +34,14 @@ const MAX_CONCURRENT_COMMANDS: usize = 16;
 const ATTACH: &str = "attach";
 /// The command that waits for a packet, unless its peer leaves.
 const TRACE_NEXT: &str = "trace-next";
-/// How often such a peer is looked after.
+/// How often such a peer is looked after, and the wait between two tries of [`DETACH`].
 const LEAVING_INTERVAL: Duration = Duration::from_millis(500);
 /// The line that the switch gets when that connection closes; it is no command that a peer can
 /// send.
 const DETACH: &str = "detach";
+/// How often that is tried, as a switch that another process takes over refuses it: for longer than
+/// that takes.
+const DETACH_TRIES: usize = 120;
 
 /// Commands: name, arguments, what it does.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
@@ -366,7 +369,12 @@ async fn serve(
     if lasts {
         // The peer writes nothing more: the read ends when the connection does.
         let _ = stream.read_u8().await;
-        let _ = ask(&queue, DETACH, String::new(), None).await;
+        for _ in 0..DETACH_TRIES {
+            if ask(&queue, DETACH, String::new(), None).await.is_ok() {
+                break;
+            }
+            sleep(LEAVING_INTERVAL).await;
+        }
     }
     written??;
     stream.shutdown().await

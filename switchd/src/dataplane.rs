@@ -348,12 +348,12 @@ impl DataPlane {
     fn has_work(&self) -> bool {
         let mut waiting = self.inbox.waiting();
         let command = self.inbox.waiting_input();
-        let holds_changes = self.saver.holds_changes();
+        let holds_commands = self.saver.holds_commands();
         self.live.switch().has_work(self.live.io())
             || waiting.any(|(id, event)| self.takes(id, event))
             || !self.live.io().ports.unpolled().is_empty()
             || self.inbox.has_taken()
             || self.saver.is_saving()
-            || command.is_some_and(|command| !command.waits(holds_changes, &self.live))
+            || command.is_some_and(|command| !command.waits(holds_commands, &self.live))
     }
 }

@@ -352,17 +352,19 @@ impl Running {
         Ok(String::new())
     }
 
-    /// Removes what the second process added.
+    /// Removes what the second process added. Errors: another process takes the switch over, or it
+    /// is ending; nothing is removed yet.
     async fn detach(&mut self) -> Answer {
-        self.attached = None;
-        info!("ofprotocol detached");
         let controllers = self.config.controllers.clone();
         let follow = Operation::SetControllers(
             controllers,
             self.config.fail_mode,
             self.config.has_fail_mode,
         );
-        self.queue.ask(follow).await
+        let answer = self.queue.ask(follow).await?;
+        self.attached = None;
+        info!("ofprotocol detached");
+        Ok(answer)
     }
 
     /// The configured controllers to which there is no connection, one a line.

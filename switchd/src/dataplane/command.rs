@@ -24,6 +24,9 @@ use crate::error::Result;
 /// The answer to a command: text for the operator, or a sentence that says why it failed.
 pub type Answer = Result<String>;
 
+/// Why the state of a switch does not change while a successor prepares.
+const TAKEN_OVER: &str = "another process takes the switch over: try again";
+
 /// A command in the data-plane thread's queue.
 pub struct OperatorCommand {
     /// The operation.
@@ -84,13 +87,20 @@ pub enum Operation {
 
 impl Operation {
     /// Returns true if it has to wait, while packets are processed: it would change the switch amid
-    /// a state that is being saved or handed over, or be given to an extension amid a long change.
+    /// a state that is being saved, or be given to an extension amid a long change.
     pub(super) fn waits(&self, holds_changes: bool, live: &LiveSwitch) -> bool {
+        let is_of_extension = matches!(self, Self::ChangePaths(..));
+        let is_early = is_of_extension && live.switch().is_changing();
+        is_early || holds_changes && self.is_change()
+    }
+
+    /// Returns true if it changes what a state has.
+    fn is_change(&self) -> bool {
         match self {
-            Self::ChangePaths(..) => holds_changes || live.switch().is_changing(),
-            Self::ForgetAddresses | Self::Reconfigure(..) | Self::SetControllers(..) => {
-                holds_changes
-            }
+            Self::ChangePaths(..)
+            | Self::ForgetAddresses
+            | Self::Reconfigure(..)
+            | Self::SetControllers(..) => true,
             Self::Ports(_)
             | Self::Tables(_)
             | Self::Connections
@@ -116,6 +126,12 @@ impl Operation {
 impl DataPlane {
     /// Carries out one command and sends the answer.
     pub(super) fn command(&mut self, command: OperatorCommand) {
+        // A command that waited would hold up what the successor says next.
+        if self.saver.has_successor() && command.operation.is_change() {
+            // The requester may be gone.
+            let _ = command.reply.send(Err(TAKEN_OVER.into()));
+            return;
+        }
         let answer = match command.operation {
             Operation::Ports(options) => {
                 let ports = &self.config.current.ports;

@@ -135,8 +135,8 @@ impl DataPlane {
         let waker = self.poller.set().waker();
         let mut context = Context::from_waker(&waker);
         loop {
-            let holds_changes = self.saver.holds_changes();
-            let waits = |input: &Input| input.waits(holds_changes, &self.live);
+            let holds_commands = self.saver.holds_commands();
+            let waits = |input: &Input| input.waits(holds_commands, &self.live);
             let Poll::Ready(input) = self.inbox.next_input(waits, &mut context) else {
                 break;
             };

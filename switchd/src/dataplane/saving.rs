@@ -123,13 +123,24 @@ impl StateSaver {
         self.saving.is_some() || matches!(self.successor, Successor::Waits(_))
     }
 
-    /// Returns true if messages and commands that change the switch have to wait, because a state
-    /// is that of one moment.
+    /// Returns true if messages that change the switch have to wait, because a state is that of one
+    /// moment.
     pub(super) fn holds_changes(&self) -> bool {
         self.is_saving() || matches!(self.successor, Successor::Prepares)
     }
 
     /// Collects the state for a successor; changes wait until [`Self::forget_successor`].
+    /// Returns true if commands that change the switch have to wait. While a successor prepares,
+    /// which may take seconds, they are refused instead.
+    pub(super) fn holds_commands(&self) -> bool {
+        self.saving.is_some() && !self.has_successor()
+    }
+
+    /// Returns true if another process takes the switch over.
+    pub(super) fn has_successor(&self) -> bool {
+        !matches!(self.successor, Successor::None)
+    }
+
     ///
     /// Errors, to the successor: there is one already.
     pub(super) fn save_for_successor(
@@ -137,7 +148,7 @@ impl StateSaver {
         live: &mut LiveSwitch,
         reply: oneshot::Sender<Result<Vec<u8>>>,
     ) {
-        if !matches!(self.successor, Successor::None) {
+        if self.has_successor() {
             // It may be gone.
             let _ = reply.send(Err("another process takes the switch over already".into()));
             return;

@@ -12,6 +12,17 @@ const ENTRIES: u32 = 3000;
 /// The least number of turns that the state then takes.
 const LEAST_TURNS: usize = 10;
 
+/// Asks the data plane for an operation.
+fn ask(lab: &Lab, operation: Operation) -> oneshot::Receiver<Answer> {
+    let (reply, answer) = oneshot::channel();
+    give(lab, Input::Command(OperatorCommand { operation, reply }));
+    answer
+}
+
+fn give(lab: &Lab, input: Input) {
+    assert!(lab._inputs.try_send(input).is_ok());
+}
+
 #[test]
 fn frames_and_reads_do_not_wait_for_a_long_state_and_changes_do() {
     let folder = Folder::new("saving");
@@ -35,13 +46,6 @@ fn frames_and_reads_do_not_wait_for_a_long_state_and_changes_do() {
     lab.until(|lab| lab.plane.saver.is_saving());
     let now = lab.plane.live.now();
     lab.plane.saver.set_interval(now, None);
-    let ask = |lab: &Lab, operation: Operation| {
-        let (reply, answer) = oneshot::channel();
-        let command = OperatorCommand { operation, reply };
-        let sent = lab._inputs.try_send(Input::Command(command));
-        assert!(sent.is_ok());
-        answer
-    };
     // A read is answered in the next turn, and the state goes on.
     let mut read = ask(&lab, Operation::Counters);
     lab.turn(&[]);
@@ -61,4 +65,26 @@ fn frames_and_reads_do_not_wait_for_a_long_state_and_changes_do() {
     assert!(turns >= LEAST_TURNS, "{turns} turns");
     lab.turn(&[]);
     assert!(change.try_recv().is_ok());
+}
+
+#[test]
+fn commands_that_change_the_switch_are_refused_while_a_successor_prepares() {
+    let folder = Folder::new("successor");
+    let record = folder.0.join("record");
+    let mut lab = Lab::new(&folder, &record, Options::default());
+    let refused = |lab: &mut Lab| {
+        let mut change = ask(lab, Operation::ForgetAddresses);
+        lab.turn(&[]);
+        let answer = change.try_recv().expect("it is answered at once");
+        answer.is_err_and(|error| error.text.contains("try again"))
+    };
+    assert!(!refused(&mut lab));
+    let (reply, mut state) = oneshot::channel();
+    give(&lab, Input::Successor(SuccessorInput::Save(reply)));
+    assert!(refused(&mut lab), "while the state is collected");
+    lab.until(|lab| !lab.plane.saver.is_saving());
+    assert!(state.try_recv().is_ok_and(|state| state.is_ok()));
+    assert!(refused(&mut lab), "until the successor begins or gives up");
+    give(&lab, Input::Successor(SuccessorInput::GaveUp));
+    assert!(!refused(&mut lab));
 }
