@@ -7,7 +7,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use tracing::warn;
 
 use crate::config::{Config, Options};
-use crate::error::Result;
+use crate::error::{Result, context};
 use crate::log::{self, LogFormat};
 use crate::p4_switch;
 use crate::reload::ConfigSource;
@@ -359,16 +359,18 @@ impl SimpleSwitchCli {
         }
     }
 
-    /// The captures of all ports. Errors: the folder has blanks in its name.
+    /// The captures of all ports. Errors: the folder does not exist, or has blanks in its path.
     fn captures(&self, ports: &[(u32, &str)]) -> Result<Vec<String>> {
         let Some(folder) = &self.pcap else {
             return Ok(Vec::new());
         };
-        if folder.contains(char::is_whitespace) {
-            return Err(format!("--pcap {folder}: a folder without blanks is needed").into());
-        }
         if !Path::new(folder).is_dir() {
             return Err(format!("--pcap {folder}: there is no such folder").into());
+        }
+        let absolute = std::path::absolute(folder).map_err(context(format!("--pcap {folder}")))?;
+        let folder = absolute.display().to_string();
+        if folder.contains(char::is_whitespace) {
+            return Err(format!("--pcap {folder}: a folder without blanks is needed").into());
         }
         let captures = ports.iter();
         let captures = captures.map(|(number, name)| format!("{number} {folder}/{name}.pcap"));
@@ -479,6 +481,14 @@ mod tests {
                     --drop-port 511";
         let (_, warnings) = read(line).expect("it is right");
         assert_eq!(warnings.len(), 9, "{warnings:?}");
+    }
+
+    #[test]
+    fn the_folder_of_captures_is_this_one_unless_it_is_named() {
+        let (config, _) = read("simple_switch --pcap -i 1@a JSON").expect("it is right");
+        let here = std::env::current_dir().expect("there is one");
+        let wanted = format!("1 {}/a.pcap", here.display());
+        assert_eq!(config.copiers[0].words(), wanted);
     }
 
     #[test]
