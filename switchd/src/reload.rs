@@ -182,7 +182,12 @@ impl ConfigSource {
     ///
     /// Errors: one sentence that says what is wrong, where, and what would be right.
     pub fn read(given: Options) -> Result<(Self, Vec<Config>)> {
-        Self::read_after(None, given)
+        let (mut this, configs) = Self::read_after(None, given)?;
+        // Only the start replaces another switch.
+        let merged = this.merged.iter_mut();
+        let all = merged.chain([&mut this.given]);
+        all.for_each(|options| options.replace = false);
+        Ok((this, configs))
     }
 
     /// The same; ports that stay keep the numbers that they had `before`.
@@ -360,6 +365,23 @@ mod tests {
             assert_eq!(count, 1, "{key}");
         }
         assert_eq!(rows.len(), schema().len());
+    }
+
+    #[test]
+    fn a_switch_that_replaced_another_changes_as_any_other() {
+        let given = Options {
+            replace: true,
+            name: Some("s1".into()),
+            ..Options::default()
+        };
+        let (source, configs) = ConfigSource::read(given).expect("it is right");
+        assert!(configs[0].replaces);
+        let add = |options: &mut Options| {
+            options.ports.push("pcap:in.pcap".into());
+            Ok(())
+        };
+        let (_, config, _) = source.edited("s1", add).expect("it may have such a port");
+        assert!(!config.replaces);
     }
 
     #[test]
