@@ -16,7 +16,7 @@ running = []
 atexit.register(lambda: [os.kill(child, 9) for child in running])
 
 
-def start(*options):
+def start(*options, named=True):
     """Starts the switch with all that is kept, and waits until it is ready."""
     names, descriptors = list(store), list(store.values())
 
@@ -32,7 +32,8 @@ def start(*options):
     if child == 0:
         os.environ["NOTIFY_SOCKET"] = f"@{name}"
         pass_on()
-        os.execv(bofuss, [bofuss, "run", "--name", name, *options])
+        called = ("--name", name) if named else ()
+        os.execv(bofuss, [bofuss, "run", *called, *options])
     running.append(child)
     follow("READY=1")
     return child
@@ -93,5 +94,49 @@ end(child, 15)
 store[f"port-{tap}"] = os.open("/dev/null", os.O_RDWR)
 child = start("--port", f"tap:{tap}")
 assert index(tap) != first
+end(child, 15)
+
+
+# What is kept follows the configuration of each switch of a process.
+def configure(*switches):
+    with open(config, "w") as file:
+        for switch, *keys in switches:
+            print(f"[[switch]]\nname = '{switch}'", *keys, sep="\n", file=file)
+
+
+def ctl(switch, *words):
+    """Gives a command to a switch, and returns its answer. By then all is told to the manager."""
+    said = subprocess.run([bofuss, "ctl", switch, *words], capture_output=True, text=True)
+    manager.sendto(b"TOLD=1", f"\0{name}")
+    follow("TOLD=1")
+    return said.stdout + said.stderr
+
+
+config = f"/tmp/{name}.toml"
+atexit.register(lambda: os.path.exists(config) and os.remove(config))
+one, other, third = f"{name}-1", f"{name}-2", f"{name}-3"
+tap_key = f"port = ['tap:{tap}']"
+other_keys = (other, "port = ['2=tap:kp1']", "listen = ['ptcp:16632:127.0.0.1']")
+configure((one, tap_key), other_keys)
+child = start("--config", config, named=False)
+all_kept = ["listen-ptcp+16632+127.0.0.1", f"port-{tap}", "port-kp1"]
+assert sorted(store) == all_kept, store
+configure((one, f"port = ['7=tap:{tap}']"), other_keys)
+assert "error" not in ctl(one, "reload")
+assert f"7 tap:{tap}" in ctl(one, "ports")
+assert sorted(store) == all_kept, "a port with another number is the same one"
+configure((one, f"port = ['7=tap:{tap}', 'tap:kp2', 'nowhere']"), other_keys)
+assert "nowhere" in ctl(one, "reload")
+assert sorted(store) == all_kept, "the change was refused"
+configure((one, "port = ['nowhere']"), other_keys, (third, "port = ['tap:kp2']"))
+assert "nowhere" in ctl(one, "reload")
+assert sorted(store) == all_kept, "the change was refused after a switch had started"
+configure((one, f"port = ['7=tap:{tap}']"), (third, "port = ['tap:kp2']"))
+assert "error" not in ctl(one, "reload")
+assert sorted(store) == [f"port-{tap}", "port-kp2"], store
+ctl(third, "shutdown")
+while "port-kp2" in store:
+    follow("FDSTOREREMOVE=1")
+assert sorted(store) == [f"port-{tap}"], store
 end(child, 15)
 print("passed")

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use bofuss_tests::{Lab, Process, get, have, ip, ok, printed, program, run, until};
 
@@ -146,17 +147,30 @@ fn the_switches_of_a_file_run_and_change_together() {
     }
     assert!(lab.pings(1, 2));
 
+    // The others forward while a new one waits for an address that another process has.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let third = format!(
+        "[[switch]]\nname = '{}'\nport = ['{}']\n",
+        name(3),
+        lab.port(3)
+    );
+    let waits = format!("{third}listen = ['ptcp:{port}:127.0.0.1']\n");
+    std::fs::write(&switches.file, one("tables = 6") + &two("") + &waits).unwrap();
+    let mut reload = Command::new(program("bofuss"));
+    let mut reload = reload.arg("reload").stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(lab.pings(1, 2));
+    assert!(reload.try_wait().unwrap().is_none(), "it waits");
+    assert!(!reload.wait().unwrap().success());
+    assert_eq!([1, 2].map(|number| switches.shape(number)), [(5, 1); 2]);
+
     // One switch begins, one gets another name, one ends; entries stay.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap();
     let metrics = format!("metrics = '{port}'\n");
-    let third = format!(
-        "[[switch]]\nname = '{}'\nport = ['{}']\n",
-        name(3),
-        lab.port(3)
-    );
     let (done, said) = switches.reload(&(metrics.clone() + &one("tables = 6") + &two("") + &third));
     assert!(done, "{said}");
     assert_eq!(switches.shape(1), (6, 1));

@@ -155,9 +155,6 @@ fn try_open(
             (Box::new(port), None)
         }
     };
-    if let (Some(name), Some(descriptor)) = (interface, driver.descriptor()) {
-        kept::keep(&kept_name(name), descriptor.as_fd());
-    }
     Ok(OpenPort {
         number: spec.number,
         name: spec.kind.name(),
@@ -225,6 +222,21 @@ impl OpenPort {
         self.rate_kbps = spec.rate_kbps;
         let options = spec.options;
         self.driver.tune(options.ring_slots, options.pad_runts);
+    }
+
+    /// Has the service manager keep its interface while the switch restarts, if that would vanish
+    /// with the process.
+    pub fn keep(&self) {
+        if let (Some(name), Some(descriptor)) = (self.interface(), self.driver.descriptor()) {
+            kept::keep(&kept_name(name), descriptor.as_fd());
+        }
+    }
+
+    /// Has the service manager keep its interface no longer.
+    pub fn let_go(&self) {
+        if let (Some(name), Some(_)) = (self.interface(), self.driver.descriptor()) {
+            kept::let_go(&kept_name(name));
+        }
     }
 
     /// Takes it as other workers have it, each once.

@@ -28,7 +28,7 @@ use crate::metrics::{self, Address, MetricsRequest};
 use crate::reload::ConfigSource;
 use crate::rights::Lock;
 use crate::run::start::{Prepared, prepare};
-use crate::run::{DataPlaneQueue, Enter, Running, Shared};
+use crate::run::{DataPlaneQueue, Enter, Running, Shared, kept_names};
 use crate::successor::{HAND_OVER, LEAVE};
 use crate::{control, kept, log, rights, rundir};
 
@@ -356,8 +356,22 @@ impl Process {
             info!("switch {switch}: ended by command");
             // The requester gets its answer first.
             sleep(SHUTDOWN_ANSWER_DELAY).await;
-            self.switches.remove(at).close().wait().await;
+            let ended = self.switches.remove(at);
+            if !self.switches.is_empty() {
+                self.let_go(ended.config());
+            }
+            ended.close().wait().await;
         }
+    }
+
+    /// Has the service manager keep no longer what a switch has opened that is not, or no longer,
+    /// one of these; the process goes on.
+    fn let_go(&self, gone: &Config) {
+        let all = self.switches.iter();
+        let kept: Vec<String> = all.flat_map(|one| kept_names(one.config())).collect();
+        let mut names = kept_names(gone);
+        names.retain(|name| !kept.contains(name));
+        names.iter().for_each(|name| kept::let_go(name));
     }
 
     /// Ends a switch whose successor is ready.

@@ -33,7 +33,9 @@ use crate::recent::RecentMessages;
 use crate::rights::Lock;
 use crate::snoop::SnoopClients;
 
-pub use sockets::{PREDECESSOR_TIMEOUT, open_control};
+pub use sockets::{PREDECESSOR_TIMEOUT, kept_names, open_control};
+
+pub use reconfigure::PendingReconfiguration;
 
 pub use build::{Enter, datapath_id, make_switch, remake_switch};
 

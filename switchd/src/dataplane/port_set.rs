@@ -159,7 +159,7 @@ impl PortSet {
         true
     }
 
-    /// Adds a port and watches it. Errors: the system's.
+    /// Adds a port and watches it; the service manager keeps it from now on. Errors: the system's.
     pub fn add(&mut self, port: OpenPort) -> io::Result<()> {
         let number = port.number;
         let mut slot = PortSlot {
@@ -172,17 +172,19 @@ impl PortSet {
         };
         slot.poll(&self.epoll)?;
         slot.follow_exports(&self.exports);
+        slot.port.keep();
         self.slots.insert(number, slot);
         self.note_unpolled();
         Ok(())
     }
 
-    /// Removes a port.
+    /// Removes a port, which the service manager then lets go, too.
     pub fn remove(&mut self, number: PortNo) -> Option<OpenPort> {
         let slot = self.slots.remove(&number)?;
         if let Some(fd) = slot.port.driver.fd() {
             let _ = epoll::delete(&self.epoll, fd);
         }
+        slot.port.let_go();
         self.note_unpolled();
         Some(slot.port)
     }

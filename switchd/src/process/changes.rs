@@ -12,8 +12,8 @@ use crate::dataplane::Answer;
 use crate::edits::Edit;
 use crate::error::{Error, Result};
 use crate::log;
-use crate::run::Running;
 use crate::run::start::start;
+use crate::run::{PendingReconfiguration, Running};
 
 impl Process {
     /// Begins to read the changed configuration file. Who asked is told the result once it is
@@ -124,11 +124,47 @@ impl Process {
     }
 
     /// Starts a switch after the process gave up its rights. Errors: a sentence for the user.
-    async fn start_later(&self, mut config: Config) -> Result<Running> {
-        config.replaces = false;
-        let started = start(config, &self.shared, None).await?;
-        started.begin_messages()?;
-        Ok(started)
+    async fn start_later(&self, config: Config) -> Result<Running> {
+        let wanted = config.clone();
+        let started = start(config, &self.shared, None).await;
+        let begun = match &started {
+            Ok(started) => started.begin_messages(),
+            Err(_) => Ok(()),
+        };
+        if started.is_err() || begun.is_err() {
+            self.let_go(&wanted);
+        }
+        begun.and(started)
+    }
+
+    /// Prepares all that can fail: starts the `new` switches, and then lets the others prepare
+    /// their changes. From then on these forward nothing until the changes are made, and a start
+    /// may take seconds.
+    ///
+    /// Errors: a sentence, and the number of the switch; `new` has those that were started before.
+    async fn prepare_all(
+        &self,
+        configs: Vec<Config>,
+        new: &mut Vec<Running>,
+    ) -> Result<Vec<(usize, PendingReconfiguration)>, (usize, Error)> {
+        let find = |name: &str| self.switches.iter().find(|switch| switch.name == name);
+        let all = configs.into_iter().enumerate();
+        let (stay, added): (Vec<_>, Vec<_>) = all.partition(|(_, new)| find(&new.name).is_some());
+        for (at, config) in added {
+            let started = self.start_later(config).await;
+            new.push(started.map_err(|error| (at, error))?);
+        }
+        let mut changes = Vec::new();
+        for (at, config) in stay {
+            if let Some(switch) = find(&config.name) {
+                let change = switch.begin(config).await;
+                changes.push((at, change.map_err(|error| (at, error))?));
+            }
+        }
+        for (at, change) in &mut changes {
+            change.ready().await.map_err(|error| (*at, error))?;
+        }
+        Ok(changes)
     }
 
     /// Applies new configurations: starts new switches, ends those that are not configured any more
@@ -152,21 +188,15 @@ impl Process {
         } else {
             self.listen(address).await.map_err(|error| (0, error))?
         };
-        let mut changes = Vec::new();
         let mut new = Vec::new();
-        for (at, config) in configs.into_iter().enumerate() {
-            let mut switches = self.switches.iter();
-            if let Some(switch) = switches.find(|switch| switch.name == config.name) {
-                let change = switch.begin(config).await;
-                changes.push((at, change.map_err(|error| (at, error))?));
-            } else {
-                let started = self.start_later(config).await;
-                new.push(started.map_err(|error| (at, error))?);
+        let changes = match self.prepare_all(configs, &mut new).await {
+            Ok(changes) => changes,
+            Err(error) => {
+                let unused = new.iter().map(Running::config);
+                unused.for_each(|config| self.let_go(config));
+                return Err(error);
             }
-        }
-        for (at, change) in &mut changes {
-            change.ready().await.map_err(|error| (*at, error))?;
-        }
+        };
         let mut done = Ok(());
         for (at, change) in changes {
             let mut switches = self.switches.iter_mut();
@@ -176,11 +206,13 @@ impl Process {
             }
         }
         let switches = &mut self.switches;
-        for gone in switches.extract_if(.., |switch| !names.contains(&switch.name)) {
+        let gone = switches.extract_if(.., |switch| !names.contains(&switch.name));
+        for gone in gone.collect::<Vec<_>>() {
             info!(
                 "switch {}: ended, because the file does not configure it any more",
                 gone.name
             );
+            self.let_go(gone.config());
         }
         self.switches.append(&mut new);
         self.switches

@@ -15,7 +15,7 @@ use tracing::info;
 use crate::config::{Config, DEFAULT_NAME};
 use crate::error::{Error, Result, context};
 use crate::snoop::{self, SnoopClients};
-use crate::{control, drivers, kept, rundir};
+use crate::{control, drivers, kept, port, rundir};
 
 /// The time that a starting switch waits for another one that is ending to release its name,
 /// interfaces and addresses. That usually takes 70 ms.
@@ -219,6 +219,14 @@ pub(super) fn keep(address: &PassiveAddress, listener: &Listener) {
     if let Some(socket) = listener.socket() {
         kept::keep(&kept_name(address), socket.as_fd());
     }
+}
+
+/// The names under which it keeps what a switch of this configuration opens.
+pub fn kept_names(config: &Config) -> Vec<String> {
+    let ports = config.ports.iter();
+    let interfaces = ports.filter_map(|port| port.kind.interface());
+    let listeners = config.listen.iter().map(kept_name);
+    interfaces.map(port::kept_name).chain(listeners).collect()
 }
 
 /// The name under which it keeps that.

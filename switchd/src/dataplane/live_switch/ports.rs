@@ -11,8 +11,7 @@ use tracing::warn;
 use super::LiveSwitch;
 use crate::config::ConfiguredQueue;
 use crate::error::{Result, context};
-use crate::kept;
-use crate::port::{OpenPort, kept_name};
+use crate::port::OpenPort;
 
 impl LiveSwitch {
     /// Adds a port. Errors: a sentence for the user.
@@ -67,9 +66,6 @@ impl LiveSwitch {
     pub(in crate::dataplane) fn close_port(&mut self, number: PortNo) -> Option<OpenPort> {
         let opposite = self.io.ports.opposite(number);
         let port = self.io.ports.remove(number)?;
-        if let Some(interface) = port.interface() {
-            kept::let_go(&kept_name(interface));
-        }
         self.workers().tell_of_end(number);
         let now = self.now();
         self.give(
