@@ -1,17 +1,18 @@
 //! Captures and mirrors: copies of a port's frames into a file or to another port, and of OpenFlow
 //! messages into a file.
 
+mod messages;
+
 use std::fs::{File, Metadata};
-use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, Weak};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, io, iter, thread};
 
-use bofuss_channel::AddressPair;
 use bofuss_frame::Frame;
 use bofuss_oflib::{Catalogue, PortNo, text};
 use bofuss_packet::{Key, KeyMatch, Layout, arrival, parse};
@@ -20,25 +21,19 @@ use tracing::warn;
 
 use crate::error::{Result, context};
 
+pub use messages::MessageCaptures;
+
 /// Most packets or messages in one file; captures into it then end.
 const MAX_PACKETS: u64 = 1_000_000;
 /// Most bytes in one file; captures into it then end.
 const MAX_BYTES: u64 = 1 << 30;
 /// Most packets that wait to be written to a file; further ones are lost and counted.
 const MAX_WAITING: usize = 512;
+/// The time that the writer of a capture that has ended is waited for, and that between two looks.
+const END_TIMEOUT: Duration = Duration::from_millis(200);
+const END_INTERVAL: Duration = Duration::from_millis(1);
 /// Most captures and mirrors of ports at a time, and most captures of messages.
 pub const MAX_COPIERS: usize = 16;
-/// Tags before a message, as Wireshark's exported PDUs have them (`epan/exported_pdu.h`): the name
-/// of the dissector, source and destination address (IPv4 or IPv6), the type of the ports, the
-/// ports, and the direction.
-const DISSECTOR: u16 = 12;
-const IPV4: [u16; 2] = [20, 21];
-const IPV6: [u16; 2] = [22, 23];
-const PORT_KIND: u16 = 24;
-const PORTS: [u16; 2] = [25, 26];
-const DIRECTION: u16 = 35;
-/// The port type of TCP.
-const TCP: u32 = 2;
 
 /// Checks that a file is in the folder for captures, if there is one. Errors: it is not.
 pub fn check_place(file: &str, folder: Option<&Path>) -> Result<()> {
@@ -72,17 +67,61 @@ struct CapturedSource {
 
 /// A capture file; a thread of its own writes it.
 struct OpenFile {
-    /// The file's device and inode number.
-    identity: (u64, u64),
     link_type: LinkType,
     is_pcap: bool,
     to: SyncSender<CapturedPacket>,
+    /// What is to be written, until it is begun.
+    pending: Mutex<Option<PendingFile>>,
     packets: AtomicU64,
     bytes: AtomicU64,
 }
 
+/// A file that is still as it was.
+struct PendingFile {
+    path: String,
+    file: File,
+    records: Receiver<CapturedPacket>,
+}
+
+/// A capture file of this process: until its writer thread has ended, nobody else may write it.
+struct KnownFile {
+    /// Its device and inode number.
+    identity: (u64, u64),
+    file: Weak<OpenFile>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl KnownFile {
+    /// Returns true if its last capture has ended, but not its writer.
+    fn is_ending(&self) -> bool {
+        let writes = self.writer.as_ref().is_some_and(|one| !one.is_finished());
+        writes && self.file.strong_count() == 0
+    }
+}
+
 /// The capture files of this process. Captures into the same file share it.
-static OPEN: Mutex<Vec<Weak<OpenFile>>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<KnownFile>> = Mutex::new(Vec::new());
+
+fn open_files() -> MutexGuard<'static, Vec<KnownFile>> {
+    OPEN.lock().expect("no holder panics")
+}
+
+/// Waits until the captures that have ended are written, of this file or of all, but no longer than
+/// [`END_TIMEOUT`]. Returns true if they are.
+pub fn are_written(identity: Option<(u64, u64)>) -> bool {
+    let end = Instant::now() + END_TIMEOUT;
+    let is_meant = |file: &KnownFile| identity.is_none_or(|one| one == file.identity);
+    while open_files()
+        .iter()
+        .any(|file| is_meant(file) && file.is_ending())
+    {
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(END_INTERVAL);
+    }
+    true
+}
 
 /// Writes the packets of one source into a capture file.
 pub struct CaptureWriter {
@@ -91,8 +130,8 @@ pub struct CaptureWriter {
 }
 
 impl CaptureWriter {
-    /// Begins a capture in `file`, whose contents it replaces, or joins one that writes it already.
-    /// Without `file`, opens `path`. Errors: a sentence for the user.
+    /// A capture in `file`, or one that joins those that write it already. Without `file`, opens
+    /// `path`. Nothing is written before [`Self::begin`]. Errors: a sentence for the user.
     pub fn create(path: &str, file: Option<File>, described: CaptureSource) -> Result<Self> {
         if !Path::new(path).is_absolute() {
             return Err(format!("{path}: the path must be absolute").into());
@@ -101,13 +140,14 @@ impl CaptureWriter {
             Some(file) => file,
             None => CaptureFile::open(Path::new(path)).map_err(context(path))?,
         };
-        let target_identity = identity(&target.metadata().map_err(context(path))?);
-        let mut open = OPEN.lock().expect("no holder panics");
-        open.retain(|file| file.strong_count() > 0);
-        let same = open
-            .iter()
-            .filter_map(Weak::upgrade)
-            .find(|file| file.identity == target_identity);
+        let identity = identity(&target.metadata().map_err(context(path))?);
+        if !are_written(Some(identity)) {
+            return Err(format!("{path}: the capture before is still being written").into());
+        }
+        let mut open = open_files();
+        open.retain(|file| file.file.strong_count() > 0 || file.is_ending());
+        let mut files = open.iter().filter(|file| file.identity == identity);
+        let same = files.find_map(|file| file.file.upgrade());
         let file = match same {
             Some(file) if file.is_pcap && file.link_type != described.link_type => {
                 return Err(format!(
@@ -118,13 +158,48 @@ impl CaptureWriter {
             }
             Some(file) => file,
             None => {
-                let file =
-                    OpenFile::begin(path, target, described.link_type).map_err(context(path))?;
-                open.push(Arc::downgrade(&file));
+                let file = Arc::new(OpenFile::new(path, target, described.link_type));
+                open.push(KnownFile {
+                    identity,
+                    file: Arc::downgrade(&file),
+                    writer: None,
+                });
                 file
             }
         };
         Ok(Self::into(file, described))
+    }
+
+    /// Begins to write what is captured, in place of the contents of the file, unless another
+    /// capture has begun it. Errors: the system's, with the path.
+    pub fn begin(&self) -> Result<()> {
+        let pending = self.file.pending.lock().expect("no holder panics").take();
+        let Some(PendingFile {
+            path,
+            file,
+            records,
+        }) = pending
+        else {
+            return Ok(());
+        };
+        let named = context(path.clone());
+        let (is_pcap, link_type) = (self.file.is_pcap, self.file.link_type);
+        let begun = CaptureFile::begin(file, is_pcap, link_type);
+        let spawned = begun.and_then(|file| {
+            let thread = thread::Builder::new().name("capture".into());
+            thread.spawn(move || {
+                if let Err(error) = write(file, &records) {
+                    warn!("capture {path}: {error}");
+                }
+            })
+        });
+        let writer = spawned.map_err(named)?;
+        let mut open = open_files();
+        let mut files = open.iter_mut();
+        if let Some(known) = files.find(|known| known.file.as_ptr() == Arc::as_ptr(&self.file)) {
+            known.writer = Some(writer);
+        }
+        Ok(())
     }
 
     fn into(file: Arc<OpenFile>, described: CaptureSource) -> Self {
@@ -189,27 +264,21 @@ impl fmt::Display for CopyCounts {
 }
 
 impl OpenFile {
-    /// Begins a capture in a file, and starts its writer thread. Errors: the system's.
-    fn begin(path: &str, file: File, link_type: LinkType) -> io::Result<Arc<Self>> {
-        let identity = identity(&file.metadata()?);
-        let is_pcap = CaptureFile::is_pcap(Path::new(path));
-        let file = CaptureFile::begin(file, is_pcap, link_type)?;
+    fn new(path: &str, file: File, link_type: LinkType) -> Self {
         let (to, records) = sync_channel(MAX_WAITING);
-        let name = path.to_string();
-        let thread = thread::Builder::new().name("capture".into());
-        thread.spawn(move || {
-            if let Err(error) = write(file, &records) {
-                warn!("capture {name}: {error}");
-            }
-        })?;
-        Ok(Arc::new(Self {
-            identity,
+        let path = path.to_string();
+        Self {
             link_type,
-            is_pcap,
+            is_pcap: CaptureFile::is_pcap(Path::new(&path)),
             to,
+            pending: Mutex::new(Some(PendingFile {
+                path,
+                file,
+                records,
+            })),
             packets: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-        }))
+        }
     }
 }
 
@@ -309,6 +378,14 @@ impl FrameCopier {
         matches.then_some(layout.vlan_tags)
     }
 
+    /// Begins to write into the file, if it has one. Errors: the system's.
+    pub fn begin(&self) -> Result<()> {
+        match &self.to {
+            CopyTarget::File(file) => file.begin(),
+            CopyTarget::Port(_) => Ok(()),
+        }
+    }
+
     /// Counts a frame that was copied, or could not be.
     pub fn count(&mut self, bytes: usize, copied: bool) {
         self.counts.count(bytes, copied);
@@ -333,116 +410,6 @@ impl fmt::Display for FrameCopier {
 /// path.
 pub fn is_named(one: &str, name: &str) -> bool {
     one == name || one.rsplit_once('/').is_some_and(|(_, last)| last == name)
-}
-
-/// The tags before a message. A unix socket has no addresses.
-fn tags(ends: Option<AddressPair>, received: bool) -> Vec<u8> {
-    let mut tags = Vec::new();
-    put_tag(&mut tags, DISSECTOR, b"openflow");
-    if let Some(AddressPair { local, peer }) = ends {
-        let ends = if received {
-            [peer, local]
-        } else {
-            [local, peer]
-        };
-        for (place, end) in ends.into_iter().enumerate() {
-            match end.ip().to_canonical() {
-                IpAddr::V4(address) => put_tag(&mut tags, IPV4[place], &address.octets()),
-                IpAddr::V6(address) => put_tag(&mut tags, IPV6[place], &address.octets()),
-            }
-            let port = u32::from(end.port());
-            put_tag(&mut tags, PORTS[place], &port.to_be_bytes());
-        }
-        put_tag(&mut tags, PORT_KIND, &TCP.to_be_bytes());
-    }
-    put_tag(&mut tags, DIRECTION, &u32::from(received).to_be_bytes());
-    // The end marker.
-    put_tag(&mut tags, 0, &[]);
-    tags
-}
-
-fn put_tag(tags: &mut Vec<u8>, tag: u16, value: &[u8]) {
-    tags.extend(tag.to_be_bytes());
-    tags.extend((value.len() as u16).to_be_bytes());
-    tags.extend(value);
-}
-
-/// Captures of the messages of all OpenFlow connections, decrypted.
-#[derive(Clone, Default)]
-pub struct MessageCaptures(Arc<Mutex<Vec<MessageCapture>>>);
-
-struct MessageCapture {
-    name: String,
-    file: CaptureWriter,
-    counts: CopyCounts,
-}
-
-impl MessageCaptures {
-    fn list(&self) -> std::sync::MutexGuard<'_, Vec<MessageCapture>> {
-        self.0.lock().expect("no holder panics")
-    }
-
-    /// Copies messages of a connection. `bytes` are one or several whole messages.
-    pub fn see(&self, ends: Option<AddressPair>, received: bool, mut bytes: &[u8]) {
-        let mut list = self.list();
-        if list.is_empty() {
-            return;
-        }
-        let head = tags(ends, received);
-        let direction = if received {
-            Direction::In
-        } else {
-            Direction::Out
-        };
-        while bytes.len() >= 4 {
-            let length = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
-            let (message, rest) = bytes.split_at(length.clamp(4, bytes.len()));
-            let record = [&head, message].concat();
-            for capture in list.iter_mut() {
-                let copied = capture.file.record(direction, &record);
-                capture.counts.count(record.len(), copied);
-            }
-            bytes = rest;
-        }
-        list.retain(|capture| !capture.file.is_full());
-    }
-
-    /// Starts a capture of a switch's messages into `file`; without it, opens the file `name`.
-    /// Errors: a sentence for the user.
-    pub fn begin(&self, name: &str, file: Option<File>, switch: &str) -> Result<()> {
-        if self.list().len() >= MAX_COPIERS {
-            return Err(format!("there are {MAX_COPIERS} captures already").into());
-        }
-        let source = CaptureSource {
-            name: "openflow".into(),
-            link_type: LinkType::UpperPdu,
-            comment: format!("OpenFlow messages of all connections of switch {switch}"),
-        };
-        let file = CaptureWriter::create(name, file, source)?;
-        self.list().push(MessageCapture {
-            name: name.into(),
-            file,
-            counts: CopyCounts::default(),
-        });
-        Ok(())
-    }
-
-    /// Ends the capture into a file. Returns false if there is none.
-    pub fn end(&self, name: &str) -> bool {
-        let mut list = self.list();
-        let before = list.len();
-        list.retain(|capture| !is_named(&capture.name, name));
-        list.len() < before
-    }
-}
-
-impl fmt::Display for MessageCaptures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for capture in self.list().iter() {
-            writeln!(f, "openflow {} {}", capture.name, capture.counts)?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

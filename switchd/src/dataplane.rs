@@ -54,6 +54,7 @@ use crate::port::OpenPort;
 use crate::record::{RecordWriter, SwitchRecorder};
 use crate::state_dir::{StateFolder, StateWriter};
 
+use copiers::CopierChange;
 use driver_losses::DriverLosses;
 use follower::Remake;
 use inbox::Inbox;
@@ -201,9 +202,8 @@ impl DataPlane {
 
     /// Starts the configured captures and mirrors. Errors: what is wrong with one.
     pub fn begin_copiers(&mut self) -> Result<()> {
-        let copiers = copiers::configured(&self.live, &self.config.current, &[])?;
-        self.live.io_mut().ports.copiers = copiers;
-        Ok(())
+        let copiers = CopierChange::prepare(&self.live, None, &self.config.current)?;
+        copiers.make(&mut self.live.io_mut().ports.copiers)
     }
 
     /// Starts the configured exports. Errors: another worker has ended.

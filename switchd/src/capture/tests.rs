@@ -10,10 +10,10 @@ use super::*;
 fn as_many_packets_wait_to_be_written_as_there_is_room_and_one_more_is_missing() {
     let (to, records) = sync_channel(MAX_WAITING);
     let file = OpenFile {
-        identity: (0, 0),
         link_type: LinkType::Ethernet,
         is_pcap: false,
         to,
+        pending: Mutex::new(None),
         packets: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
     };
@@ -93,6 +93,10 @@ fn captures_with_the_same_file_share_it_and_its_limit() {
     );
     let mut first = frames(&new).expect("it can be made");
     let mut second = messages(&new).expect("it is shared");
+    first
+        .begin()
+        .and(second.begin())
+        .expect("it can be written");
     assert!(Arc::ptr_eq(&first.file, &second.file));
     first.file.packets.store(MAX_PACKETS - 2, Relaxed);
     assert!(first.record(Direction::In, &[0; 60]) && !first.is_full());
@@ -106,6 +110,35 @@ fn captures_with_the_same_file_share_it_and_its_limit() {
     for path in [old, new] {
         fs::remove_file(path).expect("it was made");
     }
+}
+
+#[test]
+fn a_capture_waits_for_the_one_before_and_empties_the_file_when_it_begins() {
+    let path = std::env::temp_dir().join(format!("bofuss-again-{}.pcapng", std::process::id()));
+    let name = path.display().to_string();
+    fs::write(&path, "as it was").unwrap();
+    let create = || CaptureWriter::create(&name, None, source("veth1", LinkType::Ethernet));
+    let refused = create().unwrap();
+    drop(refused);
+    assert_eq!(fs::read(&path).unwrap(), b"as it was");
+    for _ in 0..20 {
+        let mut capture = create().unwrap();
+        // What comes before it begins is not lost.
+        assert!(capture.record(Direction::In, &[0; 60]));
+        capture.begin().unwrap();
+        assert!((1..MAX_WAITING).all(|_| capture.record(Direction::In, &[0; 60])));
+        drop(capture);
+    }
+    assert!(are_written(None));
+    let mut packets = 0;
+    let mut file = bofuss_ports::PcapFile::open(Some(&path), None).unwrap();
+    let pool = bofuss_frame::Pool::new(1 << 20);
+    let mut frames = Vec::new();
+    while let Ok(1..) = bofuss_ports::PortDriver::recv(&mut file, &pool, &mut frames, 64) {
+        packets += frames.drain(..).len();
+    }
+    assert_eq!(packets, MAX_WAITING);
+    fs::remove_file(&path).unwrap();
 }
 
 #[test]

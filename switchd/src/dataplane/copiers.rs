@@ -9,7 +9,7 @@ use super::io::DataPlaneIo;
 use super::live_switch::LiveSwitch;
 use super::port_set::PortSet;
 use crate::capture::{self, CaptureWriter, CopyTarget, FrameCopier, MAX_COPIERS};
-use crate::config::{Config, ConfiguredCopier, PortSpec, port_of};
+use crate::config::{Config, ConfiguredCopier, PortKind, PortSpec, port_of};
 use crate::error::{Result, context};
 
 /// The kind of target that the word after the port names.
@@ -20,10 +20,10 @@ pub enum NewTarget {
     Port,
 }
 
-/// The open ports, and what a capture or mirror of theirs needs to know.
+/// What a capture or mirror of ports needs to know.
 pub struct Copied<'a> {
-    /// The open ports.
-    pub open: &'a PortSet,
+    /// The number of the other captures and mirrors.
+    pub others: usize,
     /// The fields by which frames can be chosen.
     pub catalogue: &'a Catalogue,
     /// The switch's name.
@@ -32,7 +32,8 @@ pub struct Copied<'a> {
     pub ports: &'a [PortSpec],
 }
 
-/// A capture or mirror of the switch of this name, with these ports: `PORT FILE-OR-PORT [FLOW]`.
+/// A capture or mirror of the switch of this name, with these ports: `PORT FILE-OR-PORT [FLOW]`. It
+/// has begun.
 ///
 /// Errors: what is wrong with it.
 pub(super) fn new(
@@ -43,16 +44,18 @@ pub(super) fn new(
     target: NewTarget,
 ) -> Result<FrameCopier> {
     let copied = Copied {
-        open: &live.io().ports,
+        others: live.io().ports.copiers.len(),
         catalogue: live.switch().datapath().catalogue(),
         switch,
         ports,
     };
-    copied.copier(words, target)
+    let copier = copied.copier(words, target)?;
+    copier.begin()?;
+    Ok(copier)
 }
 
 impl Copied<'_> {
-    /// A capture or mirror: `PORT FILE-OR-PORT [FLOW]`. Errors: what is wrong with it.
+    /// A capture or mirror, to be begun: `PORT FILE-OR-PORT [FLOW]`. Errors: what is wrong with it.
     pub fn copier(&self, words: &str, target: NewTarget) -> Result<FrameCopier> {
         let mut parts = words.splitn(3, ' ');
         let (Some(watched), Some(name)) = (parts.next(), parts.next()) else {
@@ -60,15 +63,16 @@ impl Copied<'_> {
         };
         let flow = parts.next().unwrap_or_default();
         let port = port_named(self.ports, watched)?;
-        if self.open.copiers.len() >= MAX_COPIERS {
+        if self.others >= MAX_COPIERS {
             return Err(format!("there are {MAX_COPIERS} captures and mirrors already").into());
         }
         // A wrong flow is reported before the file is created.
         let target_port = CopyTarget::Port(port);
         let mut copier = FrameCopier::new(port, flow, self.catalogue, name, target_port)?;
         copier.words = words.into();
-        let copied = self.open.get(port);
-        if copied.is_some_and(|copied| copied.is_without_ethernet()) {
+        let is_tun = |spec: &PortSpec| matches!(spec.kind, PortKind::Tun(_));
+        let mut specs = self.ports.iter();
+        if specs.any(|spec| spec.number == port && is_tun(spec)) {
             copier.leave_ethernet();
         }
         copier.to = match target {
@@ -116,21 +120,59 @@ fn source_of(port: PortNo, ports: &[PortSpec], flow: &str, switch: &str) -> Capt
     }
 }
 
-/// The captures and mirrors of `new` that are not among `old`. Errors: what is wrong with one.
-pub(super) fn configured(
-    live: &LiveSwitch,
-    new_config: &Config,
-    old: &[ConfiguredCopier],
-) -> Result<Vec<FrameCopier>> {
-    let copied = Copied {
-        open: &live.io().ports,
-        catalogue: live.switch().datapath().catalogue(),
-        switch: &new_config.name,
-        ports: &new_config.ports,
-    };
-    let all = new_config.copiers.iter();
-    let fresh = all.filter(|copier| !old.contains(copier));
-    fresh.map(|copier| copied.configured(copier)).collect()
+/// The captures and mirrors that a change of configuration ends and makes.
+pub(super) struct CopierChange {
+    gone: Vec<String>,
+    fresh: Vec<FrameCopier>,
+}
+
+impl CopierChange {
+    /// The change from `old`, if there is one, to `new`: opens files, but does not write to them.
+    ///
+    /// Errors: what is wrong with one.
+    pub(super) fn prepare(live: &LiveSwitch, old: Option<&Config>, new: &Config) -> Result<Self> {
+        let had = old.map(resolved).unwrap_or_default();
+        let wanted = resolved(new);
+        let gone = had.iter().filter(|copier| !wanted.contains(copier));
+        let gone: Vec<String> = gone.map(|(copier, _)| copier.words().into()).collect();
+        let running = live.io().ports.copiers.iter();
+        let stay = running.filter(|copier| !gone.contains(&copier.words));
+        let stay = stay.count();
+        let fresh = wanted.iter().filter(|copier| !had.contains(copier));
+        let fresh = fresh.enumerate().map(|(place, (copier, _))| {
+            let copied = Copied {
+                others: stay + place,
+                catalogue: live.switch().datapath().catalogue(),
+                switch: &new.name,
+                ports: &new.ports,
+            };
+            copied.configured(copier)
+        });
+        let fresh = fresh.collect::<Result<_>>()?;
+        Ok(Self { gone, fresh })
+    }
+
+    /// Makes the change. Errors: a file that cannot be written; the others are.
+    pub(super) fn make(self, copiers: &mut Vec<FrameCopier>) -> Result<()> {
+        let Self { gone, fresh } = self;
+        copiers.retain(|copier| !gone.contains(&copier.words));
+        let begun = fresh.iter().map(FrameCopier::begin);
+        let begun = begun.fold(Ok(()), Result::and);
+        copiers.extend(fresh);
+        begun
+    }
+}
+
+/// The captures and mirrors of a configuration, each with the numbers of the ports that its words
+/// name, which may be others after a change.
+fn resolved(config: &Config) -> Vec<(&ConfiguredCopier, [Option<PortNo>; 2])> {
+    let number = |word| Some(port_of(&config.ports, word)?.number);
+    let copiers = config.copiers.iter().map(|copier| {
+        let mut words = copier.words().split(' ');
+        let mut next = || words.next().and_then(number);
+        (copier, [next(), next()])
+    });
+    copiers.collect()
 }
 
 /// Ends the capture or mirror with this file or port. Errors: there is none.

@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use super::DataPlane;
 use super::live_switch::LiveSwitch;
 use super::saving::warn_of;
+use crate::capture;
 use crate::error::Result;
 use crate::successor::{self, Left, Predecessor};
 
@@ -117,6 +118,9 @@ impl DataPlane {
         send_last_frames(&mut self.live, waiting);
         // The successor may begin files of the same names.
         self.live.io_mut().ports.copiers.clear();
+        if !capture::are_written(None) {
+            warn!("captures are still being written while another process takes over");
+        }
         let left = Instant::now();
         let told = told.and_then(|()| successor.write_all(successor::LEFT));
         let told = told.and_then(|()| {

@@ -4,10 +4,11 @@ use bofuss_channel::Origin;
 use bofuss_embed::record::RecordedInput;
 use tokio::sync::oneshot;
 
+use super::DataPlane;
 use super::command::Answer;
+use super::copiers::CopierChange;
 use super::trial_switch::{TrialSwitch, datapath_id_of};
-use super::{DataPlane, copiers};
-use crate::config::{Config, ConfiguredCopier, PortSpec};
+use crate::config::{Config, PortSpec};
 use crate::error::Result;
 
 impl DataPlane {
@@ -26,7 +27,7 @@ impl DataPlane {
         let Self { config, live, .. } = self;
         check_numbers(&config.current, &new.ports)?;
         let opened = config.open_ports(live, &new.ports)?;
-        let copiers = copiers::configured(live, &new, &config.current.copiers)?;
+        let copiers = CopierChange::prepare(live, Some(&config.current), &new)?;
         live.workers().gather_states();
         live.complete_changes();
         let fail_modes = config.fail_modes(live, new.fail_mode, new.has_fail_mode);
@@ -55,17 +56,7 @@ impl DataPlane {
         live.workers().lead();
         live.workers().divide_by(new.dispatch);
         let old = config.replace(live, new, opened, &mut effects)?;
-        let before = old.copiers.iter();
-        let after = &config.current.copiers;
-        let gone: Vec<_> = before
-            .filter(|copier| !after.contains(copier))
-            .map(ConfiguredCopier::words)
-            .collect();
-        live.io_mut()
-            .ports
-            .copiers
-            .retain(|copier| !gone.contains(&&*copier.words));
-        live.io_mut().ports.copiers.extend(copiers);
+        let copied = copiers.make(&mut live.io_mut().ports.copiers);
         if live.switch().identity().datapath_id != id {
             live.close_connections(|_| true, "the datapath id changed");
         }
@@ -79,7 +70,7 @@ impl DataPlane {
         self.exports.set(live, &config.current.exports);
         let (now, interval) = (live.now(), config.current.state.interval);
         self.saver.set_interval(now, interval);
-        Ok(effects)
+        copied.map(|()| effects)
     }
 
     /// The datapath id as the configuration has it, if a start with these ports would give another

@@ -159,6 +159,7 @@ impl P4Plane {
     pub fn begin_copiers(&mut self) -> Result<()> {
         for at in 0..self.config.copiers.len() {
             let copier = self.copied().configured(&self.config.copiers[at])?;
+            copier.begin()?;
             self.outlet.ports.copiers.push(copier);
         }
         Ok(())
@@ -179,13 +180,14 @@ impl P4Plane {
             return Err("a switch with a P4 program has no OpenFlow messages".into());
         }
         let copier = self.copied().copier(words, target)?;
+        copier.begin()?;
         self.outlet.ports.copiers.push(copier);
         Ok(String::new())
     }
 
     fn copied(&self) -> Copied<'_> {
         Copied {
-            open: &self.outlet.ports,
+            others: self.outlet.ports.copiers.len(),
             catalogue: &self.config.catalogue,
             switch: &self.config.name,
             ports: &self.config.ports,

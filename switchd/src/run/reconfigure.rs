@@ -76,8 +76,8 @@ impl Running {
         };
         let files = config.message_files.iter();
         for file in files.filter(|file| !self.config.message_files.contains(file)) {
-            let begun = self.messages.begin(file, None, &self.name);
-            begun.map_err(context(format_args!("--capture openflow {file}")))?;
+            let prepared = self.messages.prepare(file, None, &self.name);
+            prepared.map_err(context(format_args!("--capture openflow {file}")))?;
             new_files.files.push(file.clone());
         }
         let (can, ready) = oneshot::channel();
@@ -108,6 +108,7 @@ impl Running {
         new_files.files.clear();
         let _ = go.send(());
         let mut done = answer_of(answer).await;
+        done = self.messages.begin_prepared().and(done);
         if let Ok(effects) = &mut done {
             for address in controllers_of(&self.config, &config) {
                 *effects += &format!("controller {address}: its connection is closed\n");
