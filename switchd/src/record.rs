@@ -274,10 +274,7 @@ impl SwitchRecorder {
             self.lose();
             return;
         }
-        if self.lost > 0 {
-            self.send(RecordEntry::Lost(self.lost));
-            self.lost = 0;
-        }
+        self.tell_lost();
         self.state.waiting_bytes.fetch_add(bytes, Relaxed);
         self.send(RecordEntry::Step(step));
     }
@@ -288,6 +285,14 @@ impl SwitchRecorder {
         if self.state.lost.fetch_add(1, Relaxed) == 0 {
             let path = self.path.display();
             warn!("record {path}: inputs are missing: too many wait, or one cannot be written");
+        }
+    }
+
+    /// Queues the number of inputs that are missing since the last entry.
+    fn tell_lost(&mut self) {
+        if self.lost > 0 {
+            self.send(RecordEntry::Lost(self.lost));
+            self.lost = 0;
         }
     }
 
@@ -361,6 +366,7 @@ impl fmt::Display for SwitchRecorder {
 impl Drop for SwitchRecorder {
     /// Waits until all is written.
     fn drop(&mut self) {
+        self.tell_lost();
         drop(self.to.take());
         if let Some(writer) = self.writer.take() {
             // A writer that panicked has printed why.
@@ -567,6 +573,23 @@ mod tests {
         };
         assert_eq!((*lost, items.len() as u64), (3, at));
         assert!(last.is_whole && last.text.starts_with(&format!("{at} frames 1 0707")));
+    }
+
+    #[test]
+    fn a_record_says_that_its_last_inputs_are_missing() {
+        let path = path("last");
+        let (mut recorder, writer) = recorder(&path, MAX_BYTES);
+        note(&mut recorder, 0, 60);
+        recorder.max_waiting_bytes = 0;
+        note(&mut recorder, 1, 60);
+        note(&mut recorder, 2, 60);
+        recorder.start(writer).unwrap();
+        drop(recorder);
+        let items = items(&path);
+        assert!(
+            matches!(items[..], [.., Item::Step(_), Item::Lost(2)]),
+            "{items:?}"
+        );
     }
 
     #[test]
