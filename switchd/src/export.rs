@@ -25,13 +25,11 @@ pub use sflow::{Counted, PortCounters};
 pub use spec::{ExportFormat, ExportSpec, IpfixSettings, SflowSettings};
 pub use tap::{PortTap, TappedPort};
 
-use feed::ExportState;
+use feed::{ExportState, MAX_WAITING};
 use sender::Sender;
 
 /// Most exports of one switch.
 pub const MAX_EXPORTS: usize = 8;
-/// Most samples, lists of flows and lists of counters that wait for one collector's thread.
-const MAX_WAITING: usize = 4096;
 
 /// An export that a switch has started.
 pub struct StartedExport {
@@ -72,13 +70,16 @@ impl StartedExport {
         })
     }
 
-    /// Waits until all has been sent that was handed over, or for `limit`. The ports feed it no
-    /// more.
-    pub fn end(self, limit: Duration) {
-        let Self { export, done, .. } = self;
-        drop(export);
-        // The thread sends nothing here: it drops its end.
-        let _ = done.recv_timeout(limit);
+    /// Waits until these exports have sent all that was handed over, or for `limit`. The ports feed
+    /// them no more.
+    pub fn end_all(exports: impl IntoIterator<Item = Self>, limit: Duration) {
+        let end = Instant::now() + limit;
+        // Each thread ends once its export is dropped.
+        let ending: Vec<Receiver<()>> = exports.into_iter().map(|started| started.done).collect();
+        for done in ending {
+            // The thread sends nothing here: it drops its end.
+            let _ = done.recv_timeout(end.saturating_duration_since(Instant::now()));
+        }
     }
 }
 

@@ -89,8 +89,7 @@ impl Exports {
     /// The same of a switch that has nothing but these ports.
     pub fn end_of_ports(&mut self, ports: &mut PortSet) {
         ports.set_exports(Vec::new(), &self.bell);
-        let ending = self.started.drain(..);
-        ending.for_each(|started| started.end(END_TIMEOUT));
+        StartedExport::end_all(self.started.drain(..), END_TIMEOUT);
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<Export>> {

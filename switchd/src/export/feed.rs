@@ -12,6 +12,9 @@ use super::flow::FlowRecord;
 use super::sflow::{HeaderProtocol, PortCounters};
 use super::spec::{ExportFormat, ExportSpec};
 
+/// Most samples, lists of flows and lists of counters that wait for one collector's thread.
+pub const MAX_WAITING: usize = 4096;
+
 /// The counters of an export, over all its ports and workers.
 #[derive(Default)]
 pub struct ExportCounts {

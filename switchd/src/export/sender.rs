@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tracing::{info, warn};
 
-use super::feed::{ExportState, Message, SampledFrame, locked};
+use super::feed::{ExportState, MAX_WAITING, Message, SampledFrame, locked};
 use super::flow::FlowRecord;
 use super::ipfix::Messages;
 use super::sflow::{Datagrams, FlowSample, PortCounters, counter_sample, flow_sample};
@@ -122,7 +122,9 @@ impl Sender {
                 thread::sleep(GATHERING);
             }
             let has_ended = matches!(first, Err(RecvTimeoutError::Disconnected));
-            for message in first.into_iter().chain(messages.try_iter()) {
+            // However many come: what is due does not wait.
+            let others = messages.try_iter().take(MAX_WAITING);
+            for message in first.into_iter().chain(others) {
                 self.take(message);
             }
             self.ring();

@@ -12,6 +12,8 @@ use std::task::Waker;
 use super::*;
 use crate::config::Options;
 
+mod limits;
+
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A collector on loopback, and an export to it.
@@ -285,7 +287,7 @@ fn one_in_n_takes_its_share_and_says_from_how_many() {
     drop(tap);
     let state = Arc::clone(&pair.started.export.state);
     let collector = pair.collector.try_clone().unwrap();
-    pair.started.end(PATIENCE);
+    StartedExport::end_all([pair.started], PATIENCE);
     collector.set_nonblocking(true).unwrap();
     let (mut count, mut last_pool) = (0, 0);
     let mut bytes = [0; 2000];
@@ -357,7 +359,7 @@ fn records_of(settings: &str, frames: &[Vec<Frame>]) -> Vec<Record> {
     frames.iter().for_each(|burst| tap.see(burst));
     drop(tap);
     let collector = pair.collector.try_clone().unwrap();
-    pair.started.end(PATIENCE);
+    StartedExport::end_all([pair.started], PATIENCE);
     collector.set_nonblocking(true).unwrap();
     let mut bytes = [0; 2000];
     while let Ok(length) = collector.recv(&mut bytes) {
