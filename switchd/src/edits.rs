@@ -102,7 +102,29 @@ fn del_port(options: &mut Options, word: &str) -> Result<()> {
     options
         .mirrors
         .retain(|words| !words.split(' ').take(2).any(names_it));
+    for exports in [&mut options.sflows, &mut options.ipfixes] {
+        let rest = exports.iter().filter_map(|text| without(text, names_it));
+        *exports = rest.collect();
+    }
     Ok(())
+}
+
+/// An export without a port that is gone; none if it had only this one.
+fn without(export: &str, is_gone: impl Fn(&str) -> bool) -> Option<String> {
+    let mut words = Vec::new();
+    for word in export.split_whitespace() {
+        let Some(list) = word.strip_prefix("ports=") else {
+            words.push(word.to_string());
+            continue;
+        };
+        let rest = list.split(',').filter(|port| !is_gone(port));
+        let rest: Vec<&str> = rest.collect();
+        if rest.is_empty() {
+            return None;
+        }
+        words.push(format!("ports={}", rest.join(",")));
+    }
+    Some(words.join(" "))
 }
 
 /// Changes settings of one port: `PORT NAME=VALUE...`, where `default` is a value, too.
@@ -277,17 +299,21 @@ mod tests {
     }
 
     #[test]
-    fn a_port_takes_its_captures_and_mirrors_along() {
+    fn a_port_takes_its_captures_mirrors_and_exports_along() {
         let list = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect();
         let mut options = Options {
             ports: list(&["a", "b", "c"]),
             captures: list(&["1 /x tcp", "b /y", "openflow /z"]),
             mirrors: list(&["a c", "2 3", "3 b"]),
+            sflows: list(&["x rate=1", "y ports=2", "z ports=1,b,3 poll=9"]),
+            ipfixes: list(&["x ports=a,c"]),
             ..Options::default()
         };
         del_port(&mut options, "b").expect("it is there");
         assert_eq!(options.captures, ["1 /x tcp", "openflow /z"]);
         assert_eq!(options.mirrors, ["a c"]);
+        assert_eq!(options.sflows, ["x rate=1", "z ports=1,3 poll=9"]);
+        assert_eq!(options.ipfixes, ["x ports=a,c"]);
     }
 
     #[test]
