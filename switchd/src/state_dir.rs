@@ -35,7 +35,7 @@ pub struct StateFolder {
 
 impl StateFolder {
     /// Opens a folder and waits until `end` for a switch that uses it; `left` is the folder of a
-    /// predecessor, whose lock counts if it is the same.
+    /// predecessor, whose lock counts if it is the same. Nothing is written there then.
     ///
     /// Errors: a sentence: it is no folder that can be written to, or another switch uses it.
     pub fn open(path: &Path, end: Instant, left: Option<OwnedFd>) -> Result<Self> {
@@ -47,10 +47,14 @@ impl StateFolder {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let mut folder = openat(CWD, path, flags, Mode::empty())?;
         let meant = fstat(&folder)?;
-        if let Some(left) = left
-            && let Ok(found) = fstat(&left)
-            && (found.st_dev, found.st_ino) == (meant.st_dev, meant.st_ino)
-        {
+        let is_same = |left: &OwnedFd| {
+            fstat(left)
+                .is_ok_and(|found| (found.st_dev, found.st_ino) == (meant.st_dev, meant.st_ino))
+        };
+        let left = left.filter(is_same);
+        // The predecessor writes there, and may do so again if this process gives up.
+        let is_in_use = left.is_some();
+        if let Some(left) = left {
             folder = left;
         }
         while let Err(error) = flock(&folder, FlockOperation::NonBlockingLockExclusive) {
@@ -66,7 +70,9 @@ impl StateFolder {
             folder,
             path: path.into(),
         };
-        this.check()?;
+        if !is_in_use {
+            this.check()?;
+        }
         Ok(this)
     }
 
@@ -224,5 +230,29 @@ fn write_all(folder: &StateFolder, states: &Receiver<Vec<u8>>, is_busy: &AtomicB
         }
         last = error;
         is_busy.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_successor_leaves_the_files_of_the_switch_that_runs_alone() {
+        let name = format!("bofuss-state-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        let running = StateFolder::open(&path, Instant::now(), None).unwrap();
+        let mut file = running.create().unwrap();
+        let refused = StateFolder::open(&path, Instant::now(), None);
+        assert!(refused.is_err_and(|error| error.text.ends_with("another switch uses it")));
+        let left = running.folder.try_clone().unwrap();
+        StateFolder::open(&path, Instant::now(), Some(left)).unwrap();
+        file.write_all(b"a state").unwrap();
+        running.rename(NEW_STATE, STATE).unwrap();
+        assert_eq!(running.read().unwrap().as_deref(), Some(&b"a state"[..]));
+        fs::remove_dir_all(&path).unwrap();
     }
 }

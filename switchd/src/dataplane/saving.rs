@@ -113,9 +113,10 @@ impl StateSaver {
         }
     }
 
-    /// When the next state is to be saved.
+    /// When the next state is to be saved; not while another process takes the switch over.
     pub(super) fn next(&self) -> Option<Time> {
-        self.folder.as_ref()?.next
+        let folder = self.folder.as_ref();
+        folder.filter(|_| !self.has_successor())?.next
     }
 
     /// Returns true if a state is being collected.
@@ -129,7 +130,6 @@ impl StateSaver {
         self.is_saving() || matches!(self.successor, Successor::Prepares)
     }
 
-    /// Collects the state for a successor; changes wait until [`Self::forget_successor`].
     /// Returns true if commands that change the switch have to wait. While a successor prepares,
     /// which may take seconds, they are refused instead.
     pub(super) fn holds_commands(&self) -> bool {
@@ -141,6 +141,7 @@ impl StateSaver {
         !matches!(self.successor, Successor::None)
     }
 
+    /// Collects the state for a successor; changes wait until [`Self::forget_successor`].
     ///
     /// Errors, to the successor: there is one already.
     pub(super) fn save_for_successor(
@@ -179,7 +180,11 @@ impl StateSaver {
     fn begins_now(&mut self, now: Time, live: &LiveSwitch) -> bool {
         let is_changing = live.switch().is_changing();
         match (&self.successor, &mut self.folder) {
-            (Successor::Waits(_), _) => !is_changing,
+            // Once the successor has the state, nothing is written where it will.
+            (Successor::Waits(_), folder) => {
+                let is_free = folder.as_ref().is_none_or(|folder| folder.writer.is_free());
+                is_free && !is_changing
+            }
             (Successor::None, Some(folder)) if folder.next.is_some_and(|next| next <= now) => {
                 // The writer of the last one may still be busy.
                 let begins = folder.writer.is_free() && !is_changing;
