@@ -73,11 +73,12 @@ impl<'a, E: FrameEngine> Replica<'a, E> {
         }
     }
 
-    /// Makes a datapath without entries one of several replicas. All but one are followers.
+    /// Makes a datapath without entries one of several replicas. All but one are followers. One that
+    /// is a replica goes on as it was, with the tables that a reconfiguration has added.
     pub fn begin(&mut self, follows: bool) {
         self.pipeline.follows = follows;
         for table in &mut self.pipeline.tables {
-            table.touched = Some(Default::default());
+            table.touched.get_or_insert_default();
         }
         self.hooks.all.iter_mut().for_each(|hook| hook.be_replica());
     }
@@ -236,5 +237,49 @@ impl Port {
         self.stats.tx_packets += other.tx_packets;
         self.stats.tx_bytes += other.tx_bytes;
         self.stats.tx_dropped += other.tx_dropped;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use bofuss_frame::{Frame, Pool};
+    use bofuss_oflib::message::{FlowModCommand, PortDesc};
+    use bofuss_oflib::text::parse_flow;
+    use bofuss_oflib::{Catalogue, PortNo};
+
+    use crate::{Config, Datapath, Time};
+
+    fn with_tables(n_tables: u8) -> Datapath {
+        let config = Config {
+            n_tables,
+            ..Config::default()
+        };
+        Datapath::new(config, Catalogue::default().into(), Pool::new(1 << 20))
+    }
+
+    #[test]
+    fn an_entry_that_one_replica_uses_is_told_to_all_also_after_a_reconfiguration() {
+        let mut datapath = with_tables(2);
+        datapath.replica().begin(false);
+        let sink = &mut Vec::<Frame>::new();
+        let port = PortDesc {
+            port_no: PortNo(1),
+            ..PortDesc::default()
+        };
+        datapath
+            .port_control(Time(1), sink)
+            .changed(port, Default::default());
+        let text = "idle_timeout=1,actions=drop";
+        let flow = parse_flow(text, FlowModCommand::ADD, datapath.catalogue()).expect(text);
+        let added = datapath.control(Time(2), sink).flow_mod(&flow);
+        assert_eq!(added, Ok(()));
+        assert!(datapath.replica().note_uses(Time(3), &[]).is_ok());
+        datapath.reconfigure(Time(3), with_tables(3), sink);
+        datapath.replica().begin(false);
+        let frame = datapath.pool().frame(&[2; 60]).expect("the pool is new");
+        datapath.receive(Time(4), PortNo(1), &mut Vec::from([frame]), sink);
+        assert_eq!(datapath.replica().uses().len(), 1);
     }
 }
