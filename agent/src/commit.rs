@@ -309,6 +309,11 @@ impl Commit {
                 return true;
             };
             if let Message::PacketOut(out) = &*message {
+                // The replica that it follows sends it, and takes the tokens of meters.
+                #[cfg(feature = "replicas")]
+                if datapath.follows() {
+                    continue;
+                }
                 // A held packet may have expired meanwhile.
                 if sink.connections.has(self.conn) {
                     let _ = packet_out(datapath, sink, self.conn, out);

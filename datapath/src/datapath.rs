@@ -406,6 +406,11 @@ impl<E: FrameEngine> Datapath<E> {
         let queues = &self.queues;
         crate::Replica::new(&mut self.pipeline, &mut self.lane, queues, &mut self.hooks)
     }
+
+    /// Returns true if this is a replica that only forwards: another one reports.
+    pub fn follows(&self) -> bool {
+        self.pipeline.follows
+    }
 }
 
 /// A view of the datapath in which the counters of entries and tables are complete. There is no

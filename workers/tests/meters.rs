@@ -6,12 +6,14 @@ mod common;
 use bofuss_agent::FailMode;
 use bofuss_datapath::{Config, Engine, Time};
 use bofuss_frame::Offload;
-use bofuss_oflib::message::FlowModCommand;
+use bofuss_oflib::message::bundle::BundleControlType;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::{MeterRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::{BundleAdd, BundleControl, FlowModCommand, PacketOut};
 use bofuss_oflib::text::parse_meter;
-use bofuss_oflib::types::MeterId;
-use bofuss_oflib::{Message, Version};
+use bofuss_oflib::types::{BufferId, MeterId};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Action, Message, PortNo, Version};
 use bofuss_workers::Dispatch;
 use common::{MS, Several, Single, Subject, flow_mod, frame, set_up};
 
@@ -82,4 +84,47 @@ fn a_meter_has_one_rate_for_all_workers() {
             );
         }
     }
+}
+
+#[test]
+fn a_packet_out_of_a_bundle_takes_the_tokens_of_one_packet() {
+    const BURST: u32 = 12;
+    let mut several = Several::new(3, &Config::default(), FailMode::Secure);
+    let mut single = Single::new(&Config::default(), FailMode::Secure);
+    set_up(&mut several, &mut single, Version::V1_4);
+    let meter = format!("meter=1,pktps,burst,band=type=drop,rate=1,burst_size={BURST}");
+    let meter = parse_meter(&meter, MeterModCommand::ADD).unwrap();
+    let flow = flow_mod(FlowModCommand::ADD, "actions=meter:1,output:2");
+    let packet_out = |number| PacketOut {
+        buffer_id: BufferId::NO_BUFFER,
+        in_port: PortNo::CONTROLLER,
+        actions: vec![Action::output(PortNo::TABLE)],
+        data: Bytes(frame(3, number)),
+        ..PacketOut::default()
+    };
+    let added = (0..BURST / 2).map(|number| {
+        Message::BundleAdd(BundleAdd {
+            bundle_id: 1,
+            flags: Default::default(),
+            xid: 7,
+            message: Box::new(Message::PacketOut(packet_out(number))),
+            experimenters: Vec::new(),
+        })
+    });
+    let mut messages = vec![Message::MeterMod(meter), flow];
+    messages.extend(added);
+    messages.push(Message::BundleControl(BundleControl {
+        bundle_id: 1,
+        ty: BundleControlType::COMMIT_REQUEST,
+        ..BundleControl::default()
+    }));
+    for message in messages {
+        several.message(Time(0), message);
+    }
+    for number in 0..BURST {
+        several.receive(Time(1), 1, &frame(3, number), Offload::NONE);
+    }
+    let (left, input, _) = outcome(&mut several, Time(1));
+    assert_eq!(input, u64::from(BURST + BURST / 2));
+    assert!(left >= BURST as usize, "{left}");
 }
