@@ -106,7 +106,13 @@ impl DataPlane {
 
     /// Adds a connection to the switch. Returns false if it is not wanted any more: its controller
     /// was removed while we connected, or its main connection is gone.
-    fn connect(&mut self, now: Time, conn: ConnId, version: Version, origin: &Origin) -> bool {
+    pub(super) fn connect(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        version: Version,
+        origin: &Origin,
+    ) -> bool {
         if !self.config.wants(origin) {
             return false;
         }
@@ -132,6 +138,10 @@ impl DataPlane {
             Origin::Auxiliary { main, id, .. } => {
                 let datagrams = origin.is_datagrams();
                 let main = conn_id(*main);
+                // What has no effect here is no input that a record or another worker can play.
+                if self.live.switch().role(main).is_none() {
+                    return false;
+                }
                 let input = RecordedInput::ConnectBeside {
                     conn,
                     main,

@@ -31,6 +31,7 @@ use crate::record::{RecordFile, SwitchRecorder};
 use crate::run::{make_switch, remake_switch};
 use crate::runtime::POOL_BYTES;
 
+mod auxiliary;
 mod played;
 #[path = "../../../sim/tests/common/random_inputs.rs"]
 mod random_inputs;
