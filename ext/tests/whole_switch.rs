@@ -367,3 +367,14 @@ fn what_a_burst_is_too_long_to_learn_is_learned_by_later_packets() {
     assert!(learned[0] >= 1024, "{learned:?}");
     assert_eq!(learned[2], usize::from(HOSTS));
 }
+
+#[test]
+fn a_packet_in_that_a_replica_lost_counts_at_the_main_connection() {
+    let mut bench = Bench::new(Engine::Cache);
+    let auxiliary = ConnId(CONN.0 + 1);
+    assert!(bench.switch.connected_auxiliary(CONN, auxiliary, 1, false));
+    for conn in [CONN, auxiliary, ConnId(CONN.0 + 2)] {
+        bench.switch.note_lost_packet_in(conn);
+    }
+    assert_eq!(bench.switch.lost(CONN).packet_ins, 2);
+}

@@ -13,7 +13,7 @@ use super::Switch;
 #[cfg(feature = "operators")]
 use crate::deliver::DiscardSink;
 #[cfg(feature = "replicas")]
-use crate::io::SwitchIo;
+use crate::{io::SwitchIo, request::ConnId};
 
 #[cfg(feature = "restore")]
 impl<E: FrameEngine> Switch<E> {
@@ -39,6 +39,13 @@ impl<E: FrameEngine> Switch<E> {
     /// [`Datapath::replica`](bofuss_datapath::Datapath::replica).
     pub fn replica(&mut self) -> Replica<'_, E> {
         self.datapath.replica()
+    }
+
+    /// Counts a packet-in of a replica for which a connection had no room, at its main connection.
+    pub fn note_lost_packet_in(&mut self, conn: ConnId) {
+        if self.connections.has(conn) {
+            self.connections.channel(conn).lost.packet_ins += 1;
+        }
     }
 
     /// Processes frames that wait, for one turn: see

@@ -36,8 +36,8 @@ const PATIENCE: Duration = if cfg!(test) {
 } else {
     Duration::from_secs(10)
 };
-/// The most packet-ins that wait for the first worker.
-const MAX_PACKET_INS: usize = 1024;
+/// The most packet-ins that wait for the first worker, which takes no more in a turn.
+pub(super) const MAX_PACKET_INS: usize = 1024;
 /// The most frames that wait for another worker after the first has received them.
 const MAX_HANDED: usize = 256;
 /// How long states may be with others before their timers are looked after.
@@ -59,6 +59,8 @@ pub struct Followers {
     steps: Vec<Step>,
     are_stopped: bool,
     packet_ins: Option<Receiver<PacketIn>>,
+    /// Wakes the first worker, once they run.
+    leader: Option<Waker>,
     /// When the next of their timers is due.
     next_tick: Option<Time>,
     /// The frames that found no room on their way to them.
@@ -137,6 +139,7 @@ impl Followers {
             steps: Vec::new(),
             are_stopped: true,
             packet_ins: None,
+            leader: None,
             next_tick: None,
             lost_frames: 0,
             dispatch: DispatchNow::new(by),
@@ -187,7 +190,7 @@ impl Followers {
                 states: Vec::new(),
             });
         }
-        self.packet_ins = Some(taken);
+        (self.packet_ins, self.leader) = (Some(taken), Some(leader.clone()));
         for thread in &self.threads {
             match thread.report()? {
                 Report::Began(began) => began.map_err(io::Error::other)?,
@@ -394,6 +397,13 @@ impl Followers {
     /// The next packet-in of theirs.
     pub(super) fn next_packet_in(&self) -> Option<PacketIn> {
         self.packet_ins.as_ref()?.try_recv().ok()
+    }
+
+    /// Wakes the first worker for a turn more.
+    pub(super) fn wake_leader(&self) {
+        if let Some(leader) = &self.leader {
+            leader.wake_by_ref();
+        }
     }
 
     /// The frames that each has received, when they stopped last.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::traces::PendingTraces;
 use crate::config::{Config, PortSpec};
 use crate::dataplane::follower::{Progress, Remake, Step};
-use crate::dataplane::followers::Followers;
+use crate::dataplane::followers::{Followers, MAX_PACKET_INS};
 use crate::dataplane::io::DataPlaneIo;
 use crate::dataplane::loop_counters::LoopCounters;
 use crate::dataplane::thread_clock::ThreadClock;
@@ -140,22 +140,31 @@ impl Workers<'_> {
         self.tell(|| Step::Close(number));
     }
 
-    /// Sends the packet-ins of the others. If they were stopped, lets them do what was done since
-    /// then, divides frames as is right now, and lets them go on.
-    ///
-    /// Errors: one differs, has ended or does not answer, or the system's.
-    pub(in crate::dataplane) fn resume(&mut self) -> io::Result<()> {
-        while let Some(packet_in) = self
-            .io
-            .followers
-            .as_ref()
-            .and_then(Followers::next_packet_in)
-        {
-            if self.io.takes_packet_in(packet_in.conn, packet_in.in_port) {
-                self.io
-                    .send(packet_in.conn, packet_in.xid, packet_in.message);
+    /// Sends packet-ins of the others, as many as may wait at once; more of them in the next turn.
+    fn pass_on_packet_ins(&mut self) {
+        let Self { io, switch, .. } = self;
+        for _ in 0..MAX_PACKET_INS {
+            let followers = io.followers.as_ref();
+            let Some(packet_in) = followers.and_then(Followers::next_packet_in) else {
+                return;
+            };
+            if io.takes_packet_in(packet_in.conn, packet_in.in_port) {
+                io.send(packet_in.conn, packet_in.xid, packet_in.message);
+            } else {
+                switch.note_lost_packet_in(packet_in.conn);
             }
         }
+        if let Some(followers) = &io.followers {
+            followers.wake_leader();
+        }
+    }
+
+    ///
+    /// Errors: one differs, has ended or does not answer, or the system's.
+    /// Sends the packet-ins of the others. If they were stopped, lets them do what was done since
+    /// then, divides frames as is right now, and lets them go on.
+    pub(in crate::dataplane) fn resume(&mut self) -> io::Result<()> {
+        self.pass_on_packet_ins();
         let is_watched = !self.io.ports.copiers.is_empty() || !self.traces.is_empty();
         match &mut self.io.followers {
             None => return Ok(()),
