@@ -86,6 +86,8 @@ impl Workers<'_> {
         if let Some(followers) = &mut self.io.followers {
             followers.stop(self.switch);
         }
+        // Controllers learn of what came before the input before they learn of the input.
+        self.pass_on_packet_ins();
     }
 
     /// Begins an input of the switch, for the record and the others.
