@@ -170,6 +170,8 @@ impl<S: Source> Leader<S> {
         if !is_same && !has_states {
             gather_states(worker, followers)?;
             has_states = true;
+        let ticks = [self.followers_tick, worker.switch.replica().next_check(at)];
+        self.followers_tick = ticks.into_iter().flatten().min();
         }
         let is_divided = dispatch.of_states().is_some() && has_states;
         let states = is_divided.then(|| Arc::new(worker.switch.replica().take_states()));

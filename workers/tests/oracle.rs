@@ -376,3 +376,23 @@ fn what_needs_one_worker_gets_one() {
         assert!((1..OPERATIONS).contains(&in_one), "{in_one}");
     }
 }
+
+#[test]
+fn a_threshold_that_packets_of_another_worker_reach_is_noticed_soon() {
+    let mut several = Several::new(2, &Config::default(), FailMode::Secure);
+    let mut single = Single::new(&Config::default(), FailMode::Secure);
+    set_up(&mut several, &mut single, Version::V1_5);
+    let text = "actions=stat_trigger(packet_count=1),output:2";
+    several.message(Time(MS), flow_mod(FlowModCommand::ADD, text));
+    let is_with_another = |flow: &u16| several.workers.worker_of(PortNo(1), &frame(*flow, 0)) == 1;
+    let flow = (0..FLOWS as u16).find(is_with_another).unwrap();
+    several.receive(Time(MS), 1, &frame(flow, 0), Offload::NONE);
+    let due = several.workers.next_tick().unwrap();
+    assert!(due <= Time(20 * MS), "{due:?}");
+    several.tick(due);
+    let (_, messages) = several.effects();
+    assert!(
+        matches!(messages[..], [Message::MultipartReply(_)]),
+        "{messages:?}"
+    );
+}

@@ -12,6 +12,7 @@ use bofuss_oflib::message::multipart::group::BucketCounter;
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 
 use crate::control::clock::settle;
+use crate::control::triggers::CHECK_INTERVAL;
 use crate::frame_engine::FrameEngine;
 use crate::hooks::Hooks;
 use crate::pipeline::context::{Lane, Pipeline, PortQueues};
@@ -73,8 +74,8 @@ impl<'a, E: FrameEngine> Replica<'a, E> {
         }
     }
 
-    /// Makes a datapath without entries one of several replicas. All but one are followers. One that
-    /// is a replica goes on as it was, with the tables that a reconfiguration has added.
+    /// Makes a datapath without entries one of several replicas. All but one are followers. A
+    /// replica goes on as it was, with the tables that a reconfiguration has added.
     pub fn begin(&mut self, follows: bool) {
         self.pipeline.follows = follows;
         for table in &mut self.pipeline.tables {
@@ -204,6 +205,13 @@ impl<'a, E: FrameEngine> Replica<'a, E> {
     pub fn share_meters(&mut self, now: Time) -> Vec<MeterShare> {
         let meters = self.pipeline.meters.values_mut();
         meters.filter_map(|meter| meter.share(now)).collect()
+    }
+
+    /// Returns when a leader has to ask what followers have counted, as they watch no triggers;
+    /// `None` if no entry has one.
+    pub fn next_check(&self, now: Time) -> Option<Time> {
+        let has_none = self.pipeline.triggered_tables.is_empty();
+        (!has_none).then(|| now.after(CHECK_INTERVAL))
     }
 
     /// Takes in a follower the token buckets of a leader's meters. Errors: [`OutOfStep`].

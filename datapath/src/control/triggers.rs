@@ -16,7 +16,7 @@ use crate::{Entry, EntryKey, Sink, Table, Time};
 /// Nanoseconds between two checks of the entries that have had packets. A reached threshold of
 /// packets or bytes is noticed within this time, or some turns later if more entries are due than
 /// one turn checks. An entry is reported at most once in this time.
-const CHECK_INTERVAL: u64 = 10_000_000;
+pub(crate) const CHECK_INTERVAL: u64 = 10_000_000;
 /// The number of entries that one turn checks, so that packets need not wait.
 ///
 /// It bounds a turn of each kind of check.

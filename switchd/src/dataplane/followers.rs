@@ -286,19 +286,19 @@ impl Followers {
     }
 
     /// Lets them receive frames again, with the rates of these new meters, and with the states that
-    /// belong to each if these are divided. Errors: one has ended.
+    /// belong to each if these are divided; until `check`, if not longer. Errors: one has ended.
     pub(super) fn go_on(
         &mut self,
-        now: Time,
+        (now, check): (Time, Option<Time>),
         meters: Vec<MeterShare>,
         states: Option<GivenStates>,
     ) -> io::Result<()> {
         self.are_stopped = false;
         self.dispatch.are_apart |= states.is_some();
-        if self.dispatch.are_apart && self.dispatch.has_states {
-            let tick = now.after(STATES_TICK_NS);
-            self.next_tick = Some(self.next_tick.map_or(tick, |next| next.min(tick)));
-        }
+        let has_states = self.dispatch.are_apart && self.dispatch.has_states;
+        let states_tick = has_states.then(|| now.after(STATES_TICK_NS));
+        let ticks = [self.next_tick, states_tick, check];
+        self.next_tick = ticks.into_iter().flatten().min();
         let (meters, states) = (Arc::new(meters), states.map(Arc::new));
         self.order_all(|| Order::GoOn(Arc::clone(&meters), states.clone()))
     }
@@ -470,7 +470,7 @@ mod tests {
             ports: Vec::new(),
             states: Vec::new(),
         });
-        followers.go_on(Time(0), Vec::new(), None).unwrap();
+        followers.go_on((Time(0), None), Vec::new(), None).unwrap();
         followers.stop(&mut switch);
         let error = followers.play(Progress::of(&switch)).unwrap_err();
         // The switch ends, and does not wait for it.

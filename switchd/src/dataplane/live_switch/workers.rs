@@ -161,10 +161,10 @@ impl Workers<'_> {
         }
     }
 
-    ///
-    /// Errors: one differs, has ended or does not answer, or the system's.
     /// Sends the packet-ins of the others. If they were stopped, lets them do what was done since
     /// then, divides frames as is right now, and lets them go on.
+    ///
+    /// Errors: one differs, has ended or does not answer, or the system's.
     pub(in crate::dataplane) fn resume(&mut self) -> io::Result<()> {
         self.pass_on_packet_ins();
         let is_watched = !self.io.ports.copiers.is_empty() || !self.traces.is_empty();
@@ -186,7 +186,9 @@ impl Workers<'_> {
         let states = self.states_to_give();
         match &mut self.io.followers {
             Some(followers) if followers.are_stopped() => {
-                followers.go_on(now, self.switch.replica().share_meters(now), states)
+                let mut replica = self.switch.replica();
+                let check = replica.next_check(now);
+                followers.go_on((now, check), replica.share_meters(now), states)
             }
             _ => Ok(()),
         }
