@@ -24,6 +24,8 @@ impl DriverLosses {
             return;
         }
         self.read = now;
+        // What the drivers of other workers have lost is known once they have stopped.
+        live.workers().stop();
         log::report_left_out();
         for (number, counters, overflowed) in live.io_mut().driver_counters() {
             let Some(port) = live.switch().datapath().ports().get(&number) else {
