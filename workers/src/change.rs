@@ -46,10 +46,10 @@ pub(crate) enum Needs {
 }
 
 impl Change {
-    /// Which replicas need it.
-    pub(crate) fn needs(&self) -> Needs {
+    /// Which replicas need it, if the switch has egress tables or not.
+    pub(crate) fn needs(&self, has_egress: bool) -> Needs {
         match self {
-            Self::Message(_, _, message) => Needs::of(message),
+            Self::Message(_, _, message) => Needs::of(message, has_egress),
             Self::Port(..)
             | Self::PortGone(_)
             | Self::Connected(..)
@@ -104,7 +104,7 @@ impl Change {
 impl Needs {
     /// Which replicas need a message. Messages about connections are for all, because each replica
     /// writes the packet-ins of its packets.
-    fn of(message: &Message) -> Self {
+    fn of(message: &Message, has_egress: bool) -> Self {
         match message {
             Message::MultipartRequest(request) => Self::of_multipart(&request.body),
             Message::FlowMod(_)
@@ -121,7 +121,7 @@ impl Needs {
                 BundleControlType::COMMIT_REQUEST => Self::States,
                 _ => Self::All,
             },
-            Message::PacketOut(out) if may_use_states(out) => Self::States,
+            Message::PacketOut(out) if has_egress || may_use_states(out) => Self::States,
             Message::Hello(_)
             | Message::Error(_)
             | Message::EchoRequest(_)

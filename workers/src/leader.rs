@@ -73,13 +73,17 @@ impl<S: Source> Leader<S> {
     /// Carries out a call to its end. Packets come in between common points.
     fn serve(&mut self, Call(now, mut changes): Call) -> Result<(), Fault> {
         while let Some(first) = changes.front() {
-            let needs = first.needs();
+            let shape = self.worker.switch.datapath().shape();
+            let has_egress = shape.first_egress.is_some();
+            let needs = first.needs(has_egress);
             if let Change::DispatchBy(by) = first {
                 self.by = *by;
             }
             if matches!(needs, Needs::All | Needs::States) {
                 let next = changes.iter().take(CHANGES_AT_ONCE);
-                let count = next.take_while(|change| change.needs() == needs).count();
+                let count = next
+                    .take_while(|change| change.needs(has_egress) == needs)
+                    .count();
                 let next: Vec<Change> = changes.drain(..count).collect();
                 for unmade in self.change_all(now, next, needs)?.into_iter().rev() {
                     changes.push_front(unmade);
@@ -166,12 +170,12 @@ impl<S: Source> Leader<S> {
         if followers.is_empty() {
             return Ok(progress);
         }
+        let ticks = [self.followers_tick, worker.switch.replica().next_check(at)];
+        self.followers_tick = ticks.into_iter().flatten().min();
         let is_same = dispatch == before;
         if !is_same && !has_states {
             gather_states(worker, followers)?;
             has_states = true;
-        let ticks = [self.followers_tick, worker.switch.replica().next_check(at)];
-        self.followers_tick = ticks.into_iter().flatten().min();
         }
         let is_divided = dispatch.of_states().is_some() && has_states;
         let states = is_divided.then(|| Arc::new(worker.switch.replica().take_states()));

@@ -179,16 +179,17 @@ fn word(word: HashedWord) -> FanoutWord {
     }
 }
 
-/// Returns true if a message may read or change states of flows, which then are in one worker.
+/// Returns true if a message may read or change states of flows, which then are in one worker. With
+/// egress tables, each packet-out may.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "states are only in what extensions have, and in what sends packets through tables"
 )]
-pub(super) fn needs_states(message: &Message) -> bool {
+pub(super) fn needs_states(message: &Message, has_egress: bool) -> bool {
     match message {
         Message::Experimenter(_) => true,
         Message::BundleControl(control) => control.ty == BundleControlType::COMMIT_REQUEST,
-        Message::PacketOut(out) => may_use_states(out),
+        Message::PacketOut(out) => has_egress || may_use_states(out),
         _ => reads_states(message),
     }
 }
@@ -288,6 +289,19 @@ mod tests {
             }
             assert!(used.iter().all(|count| *count > 0), "{used:?}");
         }
+    }
+
+    #[test]
+    fn a_packet_out_needs_states_where_it_passes_tables() {
+        let out = |port| {
+            Message::PacketOut(PacketOut {
+                actions: vec![Action::output(port)],
+                ..PacketOut::default()
+            })
+        };
+        assert!(needs_states(&out(PortNo::TABLE), false));
+        assert!(!needs_states(&out(PortNo(2)), false));
+        assert!(needs_states(&out(PortNo(2)), true), "an egress table");
     }
 
     #[test]

@@ -36,7 +36,8 @@ impl Workers<'_> {
     /// The same before a message that may need states.
     pub(super) fn gather_states_for(&mut self, message: &Message) {
         let followers = self.io.followers.as_ref();
-        let Some(followers) = followers.filter(|_| needs_states(message)) else {
+        let has_egress = self.switch.datapath().shape().first_egress.is_some();
+        let Some(followers) = followers.filter(|_| needs_states(message, has_egress)) else {
             return;
         };
         let (were_apart, begin) = (followers.dispatch.are_apart, self.clock.now());
