@@ -17,6 +17,8 @@ use crate::state_dir::StateWriter;
 
 /// The time after which a state is tried again that could not be begun.
 const RETRY_NS: u64 = 10_000_000;
+/// How often a state without packets in between is begun. Frames that wait may begin a change.
+const MOST_TRIES: usize = 100;
 
 /// What saves the state, if it is to be saved.
 pub(super) struct StateSaver {
@@ -233,39 +235,46 @@ impl StateSaver {
         }
     }
 
-    /// Collects the state without packets in between. Errors: it cannot be written.
+    /// Collects the state without packets in between. Errors: it cannot be written, or the switch
+    /// is changing each time.
     pub(super) fn collect_at_once(
         &mut self,
         queues: &[ConfiguredQueue],
         live: &mut LiveSwitch,
     ) -> Result<Vec<u8>> {
-        self.abandon(live);
-        live.complete_changes();
-        self.begin(live.now(), queues, live);
-        self.complete(live)
+        self.collect(live, |this, live| this.begin(live.now(), queues, live))
     }
 
     /// Collects the states of extensions alone, likewise.
     pub(super) fn collect_states(&mut self, live: &mut LiveSwitch) -> Result<Vec<u8>> {
-        self.abandon(live);
-        live.complete_changes();
-        let now = live.now();
-        let (switch, io) = live.unrecorded();
-        let nanos = BundleClock::Realtime.nanos();
-        self.saving = Some(Saving::begin_states(now, nanos, switch, io));
-        self.complete(live)
-    }
-
-    /// Completes the state that is being collected.
-    fn complete(&mut self, live: &mut LiveSwitch) -> Result<Vec<u8>> {
-        loop {
+        self.collect(live, |this, live| {
             let now = live.now();
             let (switch, io) = live.unrecorded();
-            switch.work(now, io);
-            if let Some(state) = self.save_slice(now, live) {
-                return state;
+            let nanos = BundleClock::Realtime.nanos();
+            this.saving = Some(Saving::begin_states(now, nanos, switch, io));
+        })
+    }
+
+    /// Collects what is begun by `begin`: anew if it is abandoned, as a change has begun meanwhile.
+    pub(super) fn collect(
+        &mut self,
+        live: &mut LiveSwitch,
+        mut begin: impl FnMut(&mut Self, &mut LiveSwitch),
+    ) -> Result<Vec<u8>> {
+        for _ in 0..MOST_TRIES {
+            self.abandon(live);
+            live.complete_changes();
+            begin(self, live);
+            while self.saving.is_some() {
+                let now = live.now();
+                let (switch, io) = live.unrecorded();
+                switch.work(now, io);
+                if let Some(state) = self.save_slice(now, live) {
+                    return state;
+                }
             }
         }
+        Err("the switch is changing each time".into())
     }
 
     /// Gives up the state that is being collected. It is begun anew if it is due.
@@ -281,7 +290,7 @@ impl StateSaver {
         }
     }
 
-    fn begin(&mut self, now: Time, queues: &[ConfiguredQueue], live: &mut LiveSwitch) {
+    pub(super) fn begin(&mut self, now: Time, queues: &[ConfiguredQueue], live: &mut LiveSwitch) {
         live.accelerator().hear_of_stations();
         let is_configured = |port, id| {
             let mut queues = queues.iter();

@@ -3,6 +3,10 @@
 
 use std::time::Instant;
 
+use bofuss_agent::{ConnId, Request};
+use bofuss_oflib::message::bundle::BundleControlType;
+use bofuss_oflib::message::{BundleAdd, BundleControl};
+
 use super::super::command::{Operation, OperatorCommand};
 use super::*;
 use crate::state_dir::StateFolder;
@@ -87,4 +91,55 @@ fn commands_that_change_the_switch_are_refused_while_a_successor_prepares() {
     assert!(refused(&mut lab), "until the successor begins or gives up");
     give(&lab, Input::Successor(SuccessorInput::GaveUp));
     assert!(!refused(&mut lab));
+}
+
+/// Begins to commit a bundle of more entries than one slice prepares.
+fn begin_change(live: &mut LiveSwitch) {
+    const CONN: ConnId = ConnId(1000);
+    let now = live.now();
+    let (switch, io) = live.unrecorded();
+    let catalogue = switch.datapath().catalogue().clone();
+    switch.connected(now, CONN, Version::V1_4, false);
+    let added = (1..100).map(|priority| {
+        let text = format!("priority={priority},actions=drop");
+        let flow = parse_flow(&text, FlowModCommand::ADD, &catalogue).unwrap();
+        Message::BundleAdd(BundleAdd {
+            bundle_id: 1,
+            flags: Default::default(),
+            xid: 7,
+            message: Box::new(Message::FlowMod(flow)),
+            experimenters: Vec::new(),
+        })
+    });
+    let commit = Message::BundleControl(BundleControl {
+        bundle_id: 1,
+        ty: BundleControlType::COMMIT_REQUEST,
+        ..BundleControl::default()
+    });
+    for message in added.chain([commit]) {
+        let request = Request {
+            xid: 7,
+            head: &[],
+            message: Ok(message),
+        };
+        switch.message(now, CONN, request, io);
+    }
+    assert!(switch.is_changing());
+}
+
+#[test]
+fn a_last_state_is_begun_anew_if_a_change_comes_between() {
+    let folder = Folder::new("saving-anew");
+    let record = folder.0.join("record");
+    let mut lab = Lab::new(&folder, &record, Options::default());
+    let DataPlane { saver, live, .. } = &mut lab.plane;
+    let mut begun = 0;
+    let state = saver.collect(live, |saver, live| {
+        saver.begin(live.now(), &[], live);
+        if begun == 0 {
+            begin_change(live);
+        }
+        begun += 1;
+    });
+    assert_eq!((state.is_ok(), begun), (true, 2));
 }
