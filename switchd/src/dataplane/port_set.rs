@@ -279,7 +279,9 @@ impl PortSet {
             return Ok(0);
         };
         let count = before_error(slot.port.receive(pool, frames, BATCH_FRAMES), frames)?;
-        slot.poll(&self.epoll)?;
+        if let Err(error) = slot.poll(&self.epoll) {
+            warn!("port {number}: {error}");
+        }
         slot.taps.iter_mut().for_each(|tap| tap.see(frames));
         if count == 0 {
             self.note_unpolled();
