@@ -277,6 +277,8 @@ impl LiveSwitch {
                 let Self { clock, switch, .. } = self;
                 self.traces.answer(clock, switch, &self.pool, arrived);
                 self.workers().hand_over(number, frames);
+                // A worker counts the frames that it was handed.
+                let kept = frames.len();
                 if let Some(recorder) = &mut self.io.recorder {
                     recorder.look_for(self.switch.datapath().catalogue().additions());
                     recorder.begin(now, |known| Some(known.frames(number, frames)));
@@ -290,7 +292,7 @@ impl LiveSwitch {
                 accelerator.review(ReviewScope::Hooks);
                 accelerator.note_drained(number, count);
                 let end = self.now();
-                self.counters.batch(count, end.since(now));
+                self.counters.batch(kept, end.since(now));
                 return end;
             }
             Err(PortError::Gone) => self.lose_port(number),
