@@ -30,9 +30,9 @@ enum GmlValue {
 
 /// Reads a topology of switches: each node is one. Its name is made of the letters and digits of
 /// its label, or else of its id; if the name is taken, the id is appended. A link has the rate in
-/// `LinkSpeedRaw`, if that is positive. If both ends have a latitude and a longitude, its delay is the time that light
-/// takes in fibre for the distance. Links from a node to itself are left out, and of several links
-/// between the same two nodes all but the first.
+/// `LinkSpeedRaw`, if that is positive. If both ends have a latitude and a longitude, its delay is
+/// the time that light takes in fibre for the distance. Links from a node to itself are left out,
+/// and of several links between the same two nodes all but the first.
 ///
 /// Errors: what is wrong, with its line.
 pub fn read_gml(text: &str) -> Result<Topology, TopologyError> {
