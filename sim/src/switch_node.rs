@@ -111,18 +111,13 @@ impl SwitchNode {
 
     /// Continues with what waits. Returns false if nothing can be done now.
     pub(crate) fn go_on(&mut self, now: Time) -> bool {
-        let before = self.untaken_count();
-        let has_work = self.switch.has_work();
-        if has_work {
+        if self.switch.has_work() {
             self.switch.work(now);
-        } else {
-            self.take_control(now);
+            return true;
         }
-        let goes_on = has_work || self.untaken_count() < before;
-        if goes_on {
-            self.follow_queues(now);
-        }
-        goes_on
+        let before = self.untaken_count();
+        self.take_control(now);
+        self.untaken_count() < before
     }
 
     fn untaken_count(&self) -> usize {

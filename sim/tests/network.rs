@@ -11,12 +11,11 @@ use bofuss_agent::FailMode;
 use bofuss_datapath::Time;
 use bofuss_ext::queues;
 use bofuss_frame::Frame;
-use bofuss_oflib::message::multipart::{FlowStatsRequest, RequestBody};
-use bofuss_oflib::message::{FlowModCommand, Hello, MultipartRequest};
+use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Codec, Message, PortNo, Version};
-use bofuss_sim::controller::{Controller, ControllerOutput, RulesController};
+use bofuss_oflib::{Message, PortNo};
+use bofuss_sim::controller::RulesController;
 use bofuss_sim::host::{EndHost, Host, HostOutput, Outcome};
 use bofuss_sim::{LinkConfig, Network, NetworkConfig, NodeId};
 use common::{Log, add_switch, connect_all, line_of_two, link};
@@ -77,25 +76,8 @@ impl Host for BurstHost {
     }
 }
 
-/// Sends these bytes once it is connected.
-struct BytesController(Vec<u8>);
-
-impl Controller for BytesController {
-    fn takes_bytes(&self) -> bool {
-        true
-    }
-
-    fn connected(&mut self, _: Time, switch: NodeId, out: &mut ControllerOutput) {
-        out.send_bytes(switch, std::mem::take(&mut self.0));
-    }
-}
-
-/// Sends 50 frames of a low queue and then 5 of a high one to a port whose slow link has room for
-/// three. `controller` makes the controller that sends messages to the switch. Returns the queues
-/// of the frames in the order of their arrival.
-fn queues_of_a_burst(
-    controller: impl FnOnce(NodeId, Vec<Message>) -> Box<dyn Controller>,
-) -> Vec<u8> {
+#[test]
+fn a_port_with_queues_lets_them_decide_and_the_link_drops_nothing() {
     let mut network = Network::new(NetworkConfig::default());
     let s1 = add_switch(&mut network, "s1", FailMode::Secure);
     let seen = Rc::default();
@@ -116,6 +98,7 @@ fn queues_of_a_burst(
         link(&mut network, (s1, port), (host, 1), config);
     }
     let catalogue = bofuss_ext::catalogue();
+    let mut rules = RulesController::default();
     let mut messages = Vec::new();
     for (queue, priority) in [(1, 0), (2, 5)] {
         let spec = queues::parse(&format!("priority={priority}")).unwrap();
@@ -125,50 +108,18 @@ fn queues_of_a_burst(
         let flow = parse_flow(&text, FlowModCommand::ADD, &catalogue).unwrap();
         messages.push(Message::FlowMod(flow));
     }
-    connect_all(&mut network, controller(s1, messages), &[s1], 1000);
+    rules.add(s1, messages);
+    connect_all(&mut network, Box::new(rules), &[s1], 1000);
     let mut log = Log::default();
     network.run_until(Time(2 * Time::SEC), &mut log).unwrap();
     assert_eq!(log.lines_with("refused"), Vec::<&str>::new());
+    let seen: Vec<u8> = seen.borrow().clone();
     assert_eq!(log.lines_with("dropped"), Vec::<&str>::new());
-    let seen = seen.borrow().clone();
     assert_eq!(seen.len(), 55);
-    seen
-}
-
-#[test]
-fn a_port_with_queues_lets_them_decide_and_the_link_drops_nothing() {
-    let seen = queues_of_a_burst(|switch, messages| {
-        let mut rules = RulesController::default();
-        rules.add(switch, messages);
-        Box::new(rules)
-    });
     // The first frames of the lower queue were with the link before the higher ones came.
     assert_eq!(
         seen[..8].iter().filter(|&&last| last == 2).count(),
         5,
         "{seen:?}"
     );
-}
-
-#[test]
-fn queues_that_are_made_after_a_long_reply_pace_their_port() {
-    queues_of_a_burst(|_, messages| {
-        let catalogue = bofuss_ext::catalogue();
-        let mut sent = vec![Message::Hello(Hello::offering(&[Version::V1_3]))];
-        for number in 0..4_000 {
-            let text = format!("priority=1,udp,udp_dst={number},actions=output:1");
-            let flow = parse_flow(&text, FlowModCommand::ADD, &catalogue).unwrap();
-            sent.push(Message::FlowMod(flow));
-        }
-        let body = RequestBody::Flow(FlowStatsRequest::all());
-        let more = false;
-        sent.push(Message::MultipartRequest(MultipartRequest { more, body }));
-        sent.extend(messages);
-        let codec = Codec::new(Version::V1_3, catalogue.into());
-        let mut bytes = Vec::new();
-        for (message, xid) in sent.iter().zip(1..) {
-            codec.encode(xid, message, &mut bytes).unwrap();
-        }
-        Box::new(BytesController(bytes))
-    });
 }
