@@ -92,8 +92,8 @@ impl Metered {
     }
 }
 
-/// Adds packets and bytes. Those of a packet that loses a tag may be below 0, modulo 2^64, until its
-/// bytes are taken, too.
+/// Adds packets and bytes. Those of a packet that loses a tag may be below 0, modulo 2^64, until
+/// its bytes are taken, too.
 pub(super) fn add(sum: &mut (u64, u64), counts: (u64, u64)) {
     *sum = (sum.0 + counts.0, sum.1.wrapping_add(counts.1));
 }
