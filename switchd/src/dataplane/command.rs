@@ -123,6 +123,17 @@ impl Operation {
     }
 }
 
+/// Forgets the stations of NORMAL; there is nothing to say of it.
+fn forget_addresses(live: &mut LiveSwitch) -> String {
+    let now = live.now();
+    live.give(
+        now,
+        |_| Some(RecordedInput::ForgetAddresses),
+        |switch, io| switch.ports(now, io, |ports| ports.forget_addresses()),
+    );
+    String::new()
+}
+
 impl DataPlane {
     /// Carries out one command and sends the answer.
     pub(super) fn command(&mut self, command: OperatorCommand) {
@@ -154,15 +165,7 @@ impl DataPlane {
             Operation::Addresses(options) => {
                 lists::print(&options, &mut self.live, address_lines, lists::addresses)
             }
-            Operation::ForgetAddresses => {
-                let now = self.live.now();
-                self.live.give(
-                    now,
-                    |_| Some(RecordedInput::ForgetAddresses),
-                    |switch, io| switch.ports(now, io, |ports| ports.forget_addresses()),
-                );
-                Ok(String::new())
-            }
+            Operation::ForgetAddresses => Ok(forget_addresses(&mut self.live)),
             Operation::ChangePaths(command, argument) => {
                 let ports = &self.config.current.ports;
                 paths::change(&mut self.live, ports, &command, &argument)
