@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, AfPacketOptions, PortDriver};
-use bofuss_tests::{Lab, address, have, ok, program, until};
+use bofuss_tests::{Lab, PATIENCE, address, have, ok, program, until};
 use serde_json::Value;
 
 mod collector;
@@ -203,6 +203,49 @@ fn workers_sample_their_own_and_sequence_numbers_stay_right() {
     let read = flows.end();
     assert_eq!(read["Packets"], packets);
     assert_eq!(read["Sequence failures"], 0);
+}
+
+#[test]
+fn counters_that_workers_export_are_those_of_all() {
+    const DATAGRAMS: u32 = 30;
+    if !have(&TOOLS) {
+        return;
+    }
+    let port = free_port();
+    let collector = UdpSocket::bind(("::1", port)).unwrap();
+    collector.set_read_timeout(Some(PATIENCE)).unwrap();
+    let sflow = format!("[::1]:{port} rate=1000000 poll=1");
+    let arguments = ["--workers", "2", "--fail-mode", "secure", "--sflow", &sflow];
+    let lab = Lab::new(2, &arguments);
+    for (from, to) in [(1, 2), (2, 1)] {
+        lab.asks(&["add-flow", &format!("in_port={from},actions=output:{to}")]);
+    }
+    // Datagrams of different ports are different flows, which both workers have.
+    lab.all_ping();
+    lab.host(1, || {
+        for _ in 0..DATAGRAMS {
+            let sender = UdpSocket::bind((address(1), 0)).unwrap();
+            sender.send_to(b"to nobody", (address(2), 9)).unwrap();
+        }
+    });
+    // Nothing is asked of the switch now, for which the workers would stop.
+    collector.set_nonblocking(true).unwrap();
+    let mut bytes = [0; 2000];
+    while collector.recv(&mut bytes).is_ok() {}
+    collector.set_nonblocking(false).unwrap();
+    let wanted = index(&lab, 1) as u32;
+    let counted = loop {
+        let length = collector.recv(&mut bytes).unwrap();
+        let words = bytes[..length].chunks_exact(4);
+        let words = words.map(|word| u32::from_be_bytes(word.try_into().unwrap()));
+        let words: Vec<u32> = words.collect();
+        // The generic counters of an interface: their type, length and index.
+        let found = words.windows(3).position(|three| three == [1, 88, wanted]);
+        if let Some(at) = found {
+            break words[at + 10];
+        }
+    };
+    assert!(counted >= DATAGRAMS, "{counted}");
 }
 
 /// Frames of the same addresses and ports in two VLANs.

@@ -60,8 +60,14 @@ impl Exports {
 
     /// Does what is due.
     pub(super) fn serve(&self, live: &mut LiveSwitch) {
-        let (switch, io) = live.unrecorded();
-        self.serve_ports(&mut io.ports, |ports| port_counters(switch, ports));
+        if live.io_mut().ports.expire_flows() {
+            self.send_counters(|| {
+                // The counters of the switch are those of all workers.
+                live.workers().stop();
+                let (switch, io) = live.unrecorded();
+                port_counters(switch, &io.ports)
+            });
+        }
     }
 
     /// Does what is due, with the counters of these ports.
