@@ -73,7 +73,7 @@ fn meet(
     let limited = format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"");
     let mut dpctl = Command::new("sh");
     dpctl.args(["-c", &limited, env!("CARGO_BIN_EXE_dpctl")]);
-    dpctl.args(["-O", "OpenFlow13"]);
+    dpctl.args(["-O", "OpenFlow13", "--timeout", "120"]);
     let address = format!("tcp:127.0.0.1:{port}");
     let output = dpctl.arg(address).args(words).output().unwrap();
     switch.join().unwrap();
