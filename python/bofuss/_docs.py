@@ -1107,7 +1107,7 @@ DOCS: dict[str, tuple[str, dict[str, str]]] = {
             "IN_PORT": "Back to the port that the packet came from.",
             "TABLE": "To the first table (packet-out only).",
             "NORMAL": "To the switch's own forwarding.",
-            "FLOOD": "To all ports but the ingress and those with NO_FWD.",
+            "FLOOD": "To all ports but the ingress and those with NO_FLOOD. As with each output, a port with NO_FWD sends nothing.",
             "ALL": "To all ports but the ingress.",
             "CONTROLLER": "To the controllers.",
             "LOCAL": "The switch's own port.",
