@@ -30,6 +30,7 @@ mod references;
 mod sink;
 mod slab;
 mod time;
+mod tokens;
 #[cfg(feature = "text")]
 mod trace_text;
 mod trial;
@@ -114,6 +115,7 @@ pub use tables::{
     table::Table,
 };
 pub use time::Time;
+pub use tokens::Tokens;
 pub use trial::{Trial, TrialMap};
 pub use upcoming::{Upcoming, UpcomingPacket};
 pub use vlan::{PortVlans, VlanMode};

@@ -4,15 +4,15 @@ mod common;
 
 use bofuss_p4::{Program, Switch};
 use bofuss_p4runtime::wire::entities::{
-    Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup,
-    ActionProfileGroupMember, ActionProfileMember, CounterData, CounterEntry, DirectCounterEntry,
-    EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MulticastGroupEntry,
-    PacketReplicationEngineEntry, PacketReplicationEngineEntryType, Replica, ReplicaPortKind,
-    TableAction, TableActionType, TableEntry, ValueSetEntry, ValueSetMember,
+    Action, ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember, CounterData,
+    CounterEntry, DirectCounterEntry, EntityKind, FieldMatch, FieldMatchExact,
+    FieldMatchFieldMatchType, Index, MulticastGroupEntry, PacketReplicationEngineEntry,
+    PacketReplicationEngineEntryType, Replica, ReplicaPortKind, TableAction, TableActionType,
+    TableEntry, ValueSetEntry, ValueSetMember,
 };
 use bofuss_p4runtime::wire::messages::{Error, Status as RpcStatus, Update, UpdateType};
 use bofuss_p4runtime::{Change, ChangePlayer, Pipeline};
-use common::{Controller, action, entity, exact, file, id, start};
+use common::{Controller, action, action_set, entity, exact, file, id, start};
 use prost::Message;
 use tonic::Code;
 
@@ -134,17 +134,7 @@ async fn an_entry_keeps_its_action_where_an_update_has_none() {
     let mut controller = Controller::primary(&running.address, 1).await;
     let plain = exact("MyIngress.exactly", 5, action("MyIngress.send", &[3]));
     let mut with_set = exact("MyIngress.selected", 5, action("MyIngress.set", &[3]));
-    let set = ActionProfileActionSet {
-        action_profile_actions: vec![ActionProfileAction {
-            action: Some(action("MyIngress.set", &[7])),
-            weight: 2,
-            watch_kind: None,
-        }],
-        ..ActionProfileActionSet::default()
-    };
-    with_set.action = Some(TableAction {
-        r#type: Some(TableActionType::ActionProfileActionSet(set)),
-    });
+    with_set.action = Some(action_set(action("MyIngress.set", &[7])));
     for mut entry in [plain, with_set] {
         let bare = TableEntry {
             action: None,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bofuss_p4::Switch;
 use bofuss_p4runtime::Job;
 use bofuss_p4runtime::wire::entities::{
-    ActionProfileAction, ActionProfileActionSet, DigestEntry, DigestEntryConfig, EntityKind, Index,
-    P4Data, P4DataData, RegisterEntry, TableAction, TableActionType, TableEntry,
+    DigestEntry, DigestEntryConfig, EntityKind, Index, P4Data, P4DataData, RegisterEntry,
+    TableEntry,
 };
 use bofuss_p4runtime::wire::messages::{
     CapabilitiesRequest, CapabilitiesResponse, DigestListAck, Error, ForwardingPipelineConfig,
@@ -17,7 +17,7 @@ use bofuss_p4runtime::wire::messages::{
     SetForwardingPipelineConfigResponse, Status as RpcStatus, StreamMessageRequestUpdate,
     StreamMessageResponseUpdate, Uint128, UpdateType,
 };
-use common::{Controller, Running, action, exact, file, id, pipeline, start};
+use common::{Controller, Running, action, action_set, exact, file, id, pipeline, start};
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -168,17 +168,7 @@ async fn an_action_set_goes_with_its_entry() {
     let running = start(true).await;
     let mut controller = Controller::primary(&running.address, 1).await;
     let mut entry = exact("MyIngress.selected", 5, action(SEND, &[3]));
-    let set = ActionProfileActionSet {
-        action_profile_actions: vec![ActionProfileAction {
-            action: Some(action("MyIngress.set", &[7])),
-            weight: 2,
-            watch_kind: None,
-        }],
-        ..ActionProfileActionSet::default()
-    };
-    entry.action = Some(TableAction {
-        r#type: Some(TableActionType::ActionProfileActionSet(set)),
-    });
+    entry.action = Some(action_set(action("MyIngress.set", &[7])));
     for _ in 0..9 {
         let write = controller.write(UpdateType::Insert, vec![table(entry.clone())]);
         write.await.expect("there is room again");

@@ -12,7 +12,7 @@ use bofuss_oflib::PortNo;
 use hashbrown::HashMap;
 
 use crate::slab::{NONE, Slab};
-use crate::{Config, MAX_ADDRESSES, Station, Time};
+use crate::{Config, MAX_ADDRESSES, Station, Time, Tokens};
 
 /// Nanoseconds after which an unseen address is forgotten.
 ///
@@ -23,9 +23,6 @@ const AGEING_NS: u64 = 300 * Time::SEC;
 /// Choice: neither OpenFlow nor 802.1D has such a limit; without one, a single port could have each
 /// of its frames copied to all others.
 const FLOODS_PER_SEC: u64 = 10_000;
-const FLOOD_BURST: u64 = 10_000;
-/// Nanoseconds after which a port may flood one more frame.
-const FLOOD_INTERVAL: u64 = Time::SEC / FLOODS_PER_SEC;
 
 /// A known station. Those of a port form a list, the last seen first.
 #[derive(Debug)]
@@ -44,8 +41,8 @@ struct Learner {
     count: u32,
     newest: u32,
     oldest: u32,
-    /// Floods allowed now and when that was counted.
-    floods: (u64, Time),
+    /// The floods that it may begin.
+    floods: Tokens,
 }
 
 /// The addresses that NORMAL has learned; static ones are in the configuration. If there are too
@@ -163,7 +160,7 @@ impl Bridge {
             count: 0,
             newest: NONE,
             oldest: NONE,
-            floods: (FLOOD_BURST, now),
+            floods: Tokens::new(FLOODS_PER_SEC, now),
         })
     }
 
@@ -253,18 +250,10 @@ impl Bridge {
         }
     }
 
-    /// Returns true if a port may flood one more frame.
-    ///
-    /// Whole tokens are earned, and the time since the last one counts for the next. With `dry`,
-    /// none is taken.
+    /// Returns true if a port may flood one more frame. With `dry`, no token is taken.
     pub(super) fn may_flood(&mut self, now: Time, port: PortNo, dry: bool) -> bool {
-        let (allowed, at) = &mut self.learner(now, port).floods;
-        let earned = now.since(*at) / FLOOD_INTERVAL;
-        *allowed = (*allowed + earned).min(FLOOD_BURST);
-        *at = at.after(earned * FLOOD_INTERVAL);
-        let may = *allowed > 0;
-        *allowed = allowed.saturating_sub(u64::from(!dry));
-        may
+        let floods = &mut self.learner(now, port).floods;
+        floods.take(now, FLOODS_PER_SEC, dry)
     }
 }
 
@@ -301,7 +290,7 @@ mod tests {
         for at in (Time::SEC..10 * Time::SEC).step_by(33_000) {
             floods += u64::from(bridge.may_flood(Time(at), P1, false));
         }
-        let most = FLOOD_BURST + 10 * FLOODS_PER_SEC;
+        let most = 11 * FLOODS_PER_SEC;
         assert!((most - 1..=most).contains(&floods), "{floods}");
     }
 }

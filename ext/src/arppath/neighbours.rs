@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
-use bofuss_datapath::Time;
+use bofuss_datapath::{Time, Tokens};
 use bofuss_oflib::PortNo;
 
 use super::frame::PathFrame;
@@ -66,30 +66,6 @@ impl Heard {
     }
 }
 
-/// A token bucket with depth and rate equal.
-#[derive(Clone, Copy, Debug)]
-struct Tokens {
-    left: u64,
-    at: Time,
-}
-
-impl Tokens {
-    /// Takes a token, with a rate of `rate` a second; with `dry`, only reports whether there is
-    /// one.
-    fn take(&mut self, now: Time, rate: u64, dry: bool) -> bool {
-        let interval = (Time::SEC / rate).max(1);
-        let earned = now.since(self.at) / interval;
-        if earned > 0 {
-            self.left = self.left.saturating_add(earned).min(rate);
-            // Not `now`: the fraction of a token is kept.
-            self.at = self.at.after(earned * interval);
-        }
-        let may = self.left > 0;
-        self.left = self.left.saturating_sub(u64::from(!dry));
-        may
-    }
-}
-
 /// One port.
 #[derive(Clone, Debug)]
 pub(super) struct PathPort {
@@ -136,18 +112,9 @@ impl PathNeighbours {
             looped: None,
             sessions: Sessions::default(),
             had_neighbour: false,
-            floods: Tokens {
-                left: floods,
-                at: now,
-            },
-            repairs: Tokens {
-                left: REPAIRS_PER_SEC,
-                at: now,
-            },
-            challenges: Tokens {
-                left: CHALLENGES_PER_SEC,
-                at: now,
-            },
+            floods: Tokens::new(floods, now),
+            repairs: Tokens::new(REPAIRS_PER_SEC, now),
+            challenges: Tokens::new(CHALLENGES_PER_SEC, now),
         };
         self.ports.insert(port, fresh);
         true
@@ -299,21 +266,5 @@ impl PathNeighbours {
     pub(super) fn may_challenge(&mut self, now: Time, port: PortNo) -> bool {
         let known = self.ports.get_mut(&port);
         known.is_some_and(|known| known.challenges.take(now, CHALLENGES_PER_SEC, false))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bucket_that_is_asked_often_gives_all_tokens_of_its_rate() {
-        let mut tokens = Tokens {
-            left: 0,
-            at: Time(0),
-        };
-        let asked = (1..=1_000).map(|number| Time(number * Time::SEC * 6 / 100));
-        let taken = asked.filter(|now| tokens.take(*now, 10, false));
-        assert_eq!(taken.count(), 600);
     }
 }

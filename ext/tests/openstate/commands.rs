@@ -63,6 +63,13 @@ fn send(bench: &mut Bench, (_, name): (u32, &str), lines: &[String]) {
     }
 }
 
+/// Checks that the commands of a list give another switch what the list is of.
+fn recreates(kind: (u32, &str), lines: &[String]) {
+    let mut other = Bench::new(Engine::default());
+    send(&mut other, kind, lines);
+    assert_eq!(list(&mut other, kind).1, lines);
+}
+
 #[test]
 fn a_list_of_states_recreates_them_on_another_switch() {
     const FLOWS: u32 = 1500;
@@ -92,9 +99,7 @@ fn a_list_of_states_recreates_them_on_another_switch() {
         lines.last().map(String::as_str),
         Some("table_config,table=9,stateful=0")
     );
-    let mut other = Bench::new(Engine::default());
-    send(&mut other, STATES, &lines);
-    assert_eq!(list(&mut other, STATES).1, lines);
+    recreates(STATES, &lines);
 }
 
 #[test]
@@ -108,9 +113,7 @@ fn a_list_whose_first_part_only_configures_goes_on_with_the_first_flow() {
     assert_eq!(bench.error(), None);
     let (parts, lines) = list(&mut bench, STATES);
     assert!(parts == 2 && lines.len() > 400, "{parts} parts");
-    let mut other = Bench::new(Engine::default());
-    send(&mut other, STATES, &lines);
-    assert_eq!(list(&mut other, STATES).1, lines);
+    recreates(STATES, &lines);
 }
 
 #[test]
@@ -127,9 +130,7 @@ fn a_list_has_the_registers_of_a_table_that_is_off() {
     let (_, off) = list(&mut bench, STATES);
     let last = "table_config,table=3,stateful=0".to_owned();
     assert_eq!(off, [on, vec![last]].concat());
-    let mut other = Bench::new(Engine::default());
-    send(&mut other, STATES, &off);
-    assert_eq!(list(&mut other, STATES).1, off);
+    recreates(STATES, &off);
 }
 
 #[test]
@@ -162,9 +163,7 @@ fn a_list_of_templates_recreates_them_on_another_switch() {
     assert_eq!(bench.error(), None);
     let (parts, lines) = list(&mut bench, TEMPLATES);
     assert_eq!((parts, lines.len()), (3, 3));
-    let mut other = Bench::new(Engine::default());
-    send(&mut other, TEMPLATES, &lines);
-    assert_eq!(list(&mut other, TEMPLATES).1, lines);
+    recreates(TEMPLATES, &lines);
     // A template that has no room in a part is refused.
     let head = [0, 0, 0, 0, 0, 9, 0, 0, 0, 0];
     bench.experimenter(1, &[&head[..], &[0; 65_001]].concat());

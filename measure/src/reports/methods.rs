@@ -109,20 +109,9 @@ fn frames(results: &Results) -> Option<String> {
     } else {
         "one way"
     };
-    let points: Vec<(&str, &str)> = series
-        .iter()
-        .map(|one| (&one.case[..], &one.point.name[..]))
-        .collect();
-    let most_repeats = points
-        .iter()
-        .map(|one| points.iter().filter(|other| *other == one).count());
-    let shared = match most_repeats.max() {
-        Some(repeats @ 2..) => format!(", and a point {repeats} of them"),
-        Some(_) | None => String::new(),
-    };
     Some(format!(
-        "A series of delays had {count} frames after at most {WARM_UP} of warm-up{shared}, sent \
-         {way} at the constant rate of its point; each frame that arrived was compared with what \
+        "A series of delays had {count} frames after at most {WARM_UP} of warm-up, sent {way} \
+         at the constant rate of its point; each frame that arrived was compared with what \
          it should be, byte for byte. They were stamped {}.",
         results.info.stamps.words()
     ))
@@ -277,7 +266,7 @@ mod tests {
             "The conditions: kernel: 6.1; description (DESC): X; 2.",
             "action-delay (1 point). Each point was measured 2 times, in rounds: all points once, \
              then all again, of 5 repeats that were asked for.",
-            "had 30,000 frames after at most 1000 of warm-up, and a point 2 of them, sent one way",
+            "had 30,000 frames after at most 1000 of warm-up, sent one way",
             "(Student's t)",
             "The instrument was not calibrated.",
             "for 0 of 2 series",

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use bofuss_p4runtime::Pipeline;
 use bofuss_p4runtime::wire::entities::{
-    Action, ActionParam, Entity, EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType,
-    TableAction, TableActionType, TableEntry,
+    Action, ActionParam, ActionProfileAction, ActionProfileActionSet, Entity, EntityKind,
+    FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, TableAction, TableActionType,
+    TableEntry,
 };
 use bofuss_p4runtime::wire::messages::{
     CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig, MasterArbitrationUpdate,
@@ -232,6 +233,21 @@ pub fn action(name: &str, value: &[u8]) -> Action {
             param_id: 1,
             value: value.to_vec(),
         }],
+    }
+}
+
+/// A set of one action, of weight 2.
+pub fn action_set(action: Action) -> TableAction {
+    let set = ActionProfileActionSet {
+        action_profile_actions: vec![ActionProfileAction {
+            action: Some(action),
+            weight: 2,
+            watch_kind: None,
+        }],
+        ..ActionProfileActionSet::default()
+    };
+    TableAction {
+        r#type: Some(TableActionType::ActionProfileActionSet(set)),
     }
 }
 

@@ -127,14 +127,11 @@ impl Process {
     async fn start_later(&self, config: Config) -> Result<Running> {
         let wanted = config.clone();
         let started = start(config, &self.shared, None).await;
-        let begun = match &started {
-            Ok(started) => started.begin_messages(),
-            Err(_) => Ok(()),
-        };
-        if started.is_err() || begun.is_err() {
-            self.let_go(&wanted);
-        }
-        begun.and(started)
+        let started = started.and_then(|started| {
+            started.begin_messages()?;
+            Ok(started)
+        });
+        started.inspect_err(|_| self.let_go(&wanted))
     }
 
     /// Prepares all that can fail: starts the `new` switches, and then lets the others prepare

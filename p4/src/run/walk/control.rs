@@ -12,8 +12,8 @@ use crate::run::sink::Sink;
 use crate::show::shortened;
 use crate::table::{Does, Handle};
 
-/// Whether a part of a key is a field of a header that is not valid. As in bmv2, it counts as 0
-/// then, whatever the field had before.
+/// Returns true if a part of a key is a field of a header that is not valid. As in bmv2, it counts
+/// as 0 then, whatever the field had before.
 fn is_absent(view: &View<'_>, part: &KeyPart) -> bool {
     matches!(part.value, Data::Field(id) if !view.phv.valid[view.program.fields[id].header])
 }
