@@ -82,7 +82,7 @@ pub enum MeterCommand {
         one: String,
         /// The other one
         other: String,
-        /// As delay=500us,spread=50us,loss=1%,duplicate=0.1%,reorder=0.1%
+        /// As delay=500us,spread=50us,loss=1%,duplicate=0.1%,reorder=0.1%,seed=7
         #[arg(long, default_value = "", value_name = "FAULTS")]
         faults: Faults,
         /// Keep the delays of the meter's frames from the first to the second interface here, by

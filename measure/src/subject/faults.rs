@@ -14,10 +14,10 @@ use crate::testbed::traffic::random;
 
 /// Frames that wait in a delay line at most; further ones are dropped.
 const MAX_WAITING: usize = 100_000;
-/// Seed of the random choices.
+/// Seed of the random choices, where the faults name none.
 const SEED: u64 = 11;
 /// The form of a list of faults.
-const EXAMPLE: &str = "delay=500us,spread=50us,loss=1%,duplicate=0.1%,reorder=0.1%";
+const EXAMPLE: &str = "delay=500us,spread=50us,loss=1%,duplicate=0.1%,reorder=0.1%,seed=7";
 
 /// The faults of a port, for the frames that it receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,6 +32,8 @@ pub struct Faults {
     pub duplicate_every: u64,
     /// Of frames that pass, one in this many is overtaken by the next one; 0 is none.
     pub reorder_every: u64,
+    /// Seed of what is at random, or none for always the same.
+    pub seed: Option<u64>,
 }
 
 impl FromStr for Faults {
@@ -56,6 +58,7 @@ impl FromStr for Faults {
                 "loss" => faults.loss = share.ok_or(wrong)?,
                 "duplicate" => faults.duplicate_every = every.ok_or(wrong)?,
                 "reorder" => faults.reorder_every = every.ok_or(wrong)?,
+                "seed" => faults.seed = Some(value.parse().map_err(|_| wrong)?),
                 _ => return Err(wrong.into()),
             }
         }
@@ -85,7 +88,7 @@ impl<P: PortDriver> FaultyPort<P> {
         Self {
             inner,
             faults,
-            next: Box::new(random(SEED)),
+            next: random_of(faults.seed.unwrap_or(SEED)),
             waiting: VecDeque::new(),
             held: Vec::new(),
             passed: 0,
@@ -130,6 +133,12 @@ impl<P: PortDriver> FaultyPort<P> {
             self.queue(frame, now);
         }
     }
+}
+
+/// Returns random numbers that depend on all bits of any seed, 0 too, from the first one on.
+fn random_of(seed: u64) -> Box<dyn FnMut() -> u64> {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    Box::new(random(seed.wrapping_mul(GOLDEN) | 1))
 }
 
 fn is_turn(count: u64, every: u64) -> bool {
@@ -262,6 +271,30 @@ mod tests {
         assert_eq!(seen.delays_ns.len() as u32, FRAMES - seen.lost());
         let (low, high) = share_interval(u64::from(seen.lost()), u64::from(FRAMES), 0.99);
         assert!((low..high).contains(&0.01), "{low} to {high}");
+    }
+
+    #[test]
+    fn a_seed_chooses_which_frames_are_lost() {
+        let lost = |seed| {
+            let (_, far) = Memory::pair();
+            let faults = format!("loss=20%,seed={seed}");
+            let mut line = FaultyPort::new(far, faults.parse().unwrap());
+            let pool = Pool::new(1 << 20);
+            let mut passed = Vec::new();
+            for _ in 0..FRAMES {
+                line.take(pool.frame(&[0; 60]).unwrap(), &pool, Instant::now());
+                passed.push(line.waiting.pop_front().is_some());
+            }
+            passed
+        };
+        assert_eq!(lost(1), lost(1));
+        let lines = [0, 1, 2, u64::MAX].map(lost);
+        for (seed, line) in lines.iter().enumerate() {
+            assert!(lines[..seed].iter().all(|other| other != line));
+            let count = line.iter().filter(|passed| !**passed).count() as u64;
+            let (low, high) = share_interval(count, u64::from(FRAMES), 0.9999);
+            assert!((low..high).contains(&0.2), "{low} to {high}");
+        }
     }
 
     #[test]
