@@ -2,7 +2,8 @@
 //!
 //! It undoes what the kernel does to frames: it reinserts outer VLAN tags, ignores frames that it
 //! sent itself, keeps promiscuous mode on, and keeps the host's own stack out (see
-//! `interface_settings`).
+//! `interface_settings`). Whatever thread uses it, it stays in the network namespace where it was
+//! opened.
 
 mod claim;
 mod group;

@@ -7,6 +7,8 @@ use std::{
     thread,
 };
 
+use crate::sys;
+
 /// A network namespace. It and all its interfaces vanish when the last handle, thread and socket in
 /// it is gone, however the process ends.
 #[derive(Debug)]
@@ -31,6 +33,13 @@ impl NetNs {
     /// The namespace of the calling thread.
     pub fn current() -> io::Result<Self> {
         File::open("/proc/thread-self/ns/net").map(Self)
+    }
+
+    /// The namespace of a socket, whichever the calling thread is in.
+    ///
+    /// Errors: the kernel's; `PermissionDenied` without CAP_NET_ADMIN in that namespace.
+    pub(crate) fn of_socket(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        sys::open_namespace(socket).map(|fd| Self(fd.into()))
     }
 
     /// Moves the calling thread into the namespace; what it opens and starts from now on is there.

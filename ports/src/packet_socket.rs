@@ -9,7 +9,7 @@ use std::{
 
 use libc::{c_int, sock_filter, sock_fprog};
 
-use crate::{Fanout, ring::Ring, sys};
+use crate::{Fanout, NetNs, ring::Ring, sys};
 
 /// The memory for received frames that the kernel may hold, bookkeeping included: some hundred
 /// super-frames.
@@ -105,16 +105,23 @@ impl PacketSocket {
         Self { ring: None, fd }
     }
 
-    /// Opens a muted socket in a thread of its own: allocating the ring takes long.
-    pub(crate) fn open_in_background(
-        socket: io::Result<OwnedFd>,
+    /// Opens a muted socket that can take the place of this one, in a thread of its own: allocating
+    /// the ring takes long. It is `spare`, if that was opened ahead.
+    pub(crate) fn open_successor(
+        &self,
+        spare: Option<OwnedFd>,
         options: SocketOptions,
     ) -> mpsc::Receiver<io::Result<Self>> {
         let (done, opened) = mpsc::channel();
+        let before = Arc::clone(&self.fd);
+        let open = move || {
+            let socket = spare.map_or_else(|| socket_beside(&before, options), Ok);
+            socket.and_then(|socket| Self::open(socket, options, true))
+        };
         // Without a thread the channel is closed, which means a failure, too.
         let _ = thread::Builder::new()
             .name("ring".into())
-            .spawn(move || done.send(socket.and_then(|socket| Self::open(socket, options, true))));
+            .spawn(move || done.send(open()));
         opened
     }
 
@@ -174,7 +181,7 @@ impl PacketSocket {
 /// nothing until it is bound. Only this needs CAP_NET_RAW.
 ///
 /// Errors: the system's.
-pub(crate) fn socket(options: SocketOptions) -> io::Result<OwnedFd> {
+fn socket(options: SocketOptions) -> io::Result<OwnedFd> {
     let opened = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     let socket = opened.as_fd();
     let qdisc_bypass = c_int::from(options.qdisc_bypass);
@@ -192,6 +199,21 @@ pub(crate) fn socket(options: SocketOptions) -> io::Result<OwnedFd> {
             .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, plain, &bytes))?;
     }
     Ok(opened)
+}
+
+/// As [`socket`], in the network namespace of the socket `before`; this thread enters it if it is
+/// in another one, where the interface's index would be that of another interface.
+///
+/// Errors: the system's; to enter a namespace, also without CAP_SYS_ADMIN.
+fn socket_beside(before: &OwnedFd, options: SocketOptions) -> io::Result<OwnedFd> {
+    let opened = socket(options)?;
+    // Linux before 5.14 does not tell.
+    let namespace = |one: &OwnedFd| sys::namespace_cookie(one.as_fd()).ok();
+    if namespace(&opened) == namespace(before) {
+        return Ok(opened);
+    }
+    NetNs::of_socket(before.as_fd())?.enter()?;
+    socket(options)
 }
 
 /// Binds a socket to an interface in promiscuous mode.

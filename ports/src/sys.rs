@@ -148,6 +148,21 @@ pub(crate) fn take_error(fd: BorrowedFd<'_>) -> io::Result<c_int> {
     get_option(fd, libc::SOL_SOCKET, libc::SO_ERROR, 0)
 }
 
+/// The number of a socket's network namespace, which no other one has until the machine restarts.
+///
+/// Errors: the system's; Linux before 5.14 does not tell.
+pub(crate) fn namespace_cookie(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    get_option(fd, libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, 0)
+}
+
+/// Opens the network namespace of a socket. Errors: the system's, also without CAP_NET_ADMIN there.
+pub(crate) fn open_namespace(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: takes no argument but the request.
+    let fd = check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGSKNS as Ioctl) })?;
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// The group of a packet socket: its number, and in the upper half its mode.
 pub(crate) fn packet_fanout(fd: BorrowedFd<'_>) -> io::Result<c_int> {
     get_option(fd, libc::SOL_PACKET, libc::PACKET_FANOUT, 0)

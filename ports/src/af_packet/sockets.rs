@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use super::options::FIRST_RING_SLOTS;
 use super::{AfPacket, RING_GROWTH};
-use crate::packet_socket::{self, PacketSocket};
 use crate::ring::BLOCK_SLOTS;
 use crate::{OpenError, PortError};
 
@@ -34,11 +33,8 @@ impl AfPacket {
         if self.opening.is_none() && self.successor.is_none() && !self.is_beside {
             self.socket_options.ring_slots = ring_slots;
             let spare = self.spares.pop();
-            let socket = spare.map_or_else(|| packet_socket::socket(self.socket_options), Ok);
-            self.opening = Some(PacketSocket::open_in_background(
-                socket,
-                self.socket_options,
-            ));
+            let successor = self.socket.open_successor(spare, self.socket_options);
+            self.opening = Some(successor);
         }
     }
 

@@ -11,7 +11,9 @@ use bofuss_frame::{Frame, Pool};
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, DriverDropReason, PortDriver};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-use crate::common::{frame, in_both_ways, in_namespace, ip, open, open_with, until, veth};
+use crate::common::{
+    frame, host, in_both_ways, in_namespace, ip, open, open_with, setting, settle, until, veth,
+};
 
 /// Frames that a ring holds before it has grown.
 const FIRST_SLOTS: usize = 256;
@@ -134,6 +136,34 @@ fn a_ring_that_lost_frames_grows_and_keeps_their_order() {
         send(&mut a, &pool, 500..1400);
         assert_eq!(take_until(&mut b, &pool, 1399).len(), 900);
         assert_eq!(b.counters().rx_dropped(), 44);
+    });
+}
+
+/// The interface here has the number that the one in the host has there, as both are the first.
+#[test]
+fn a_ring_grows_in_the_namespace_of_its_port_whatever_thread_uses_it() {
+    in_namespace(|| {
+        let pool = Pool::new(1 << 26);
+        let host = host("s1", &[]);
+        setting("s1", "ipv6", "disable_ipv6", "1");
+        host.run(|| setting("eth0", "ipv6", "disable_ipv6", "1"));
+        let there = || open_with("eth0", AfPacketOptions::default());
+        settle(&mut open("s1"), &mut host.run(there));
+        let (mut a, mut b) = (open("s1"), host.run(there));
+        until("the ring has grown", || {
+            send(&mut a, &pool, 0..FIRST_SLOTS + 44);
+            thread::sleep(Duration::from_millis(20));
+            while !take(&mut b, &pool).is_empty() {}
+            let _ = b.counters();
+            b.ring_slots() > FIRST_SLOTS
+        });
+        send(&mut a, &pool, 1000..1100);
+        let sent: Vec<usize> = (1000..1100).collect();
+        assert!(take_until(&mut b, &pool, 1099).ends_with(&sent));
+        // What leaves the host arrives at the other interface alone.
+        send(&mut b, &pool, 1100..1110);
+        assert!(take_until(&mut a, &pool, 1109).into_iter().eq(1100..1110));
+        assert!(take(&mut b, &pool).is_empty());
     });
 }
 
