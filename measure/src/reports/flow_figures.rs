@@ -11,7 +11,7 @@ use crate::reports::plot::{Bar, mean_bars};
 use crate::runs::results::Results;
 use crate::runs::signed::NumberSign;
 use crate::statistics::numbers::number;
-use crate::statistics::repeats::interval_from_zero;
+use crate::statistics::repeats::interval_of_positive;
 use crate::statistics::{Interval, greatest, least, mean, median, paired_ratio};
 
 /// The measures of a class: name, unit, and the paper's figure.
@@ -319,7 +319,7 @@ fn figures_of<'a>(runs: &[&'a Results], case: &str, metric: &str) -> Vec<ClassFi
                     class,
                     series: format!("{}, {}{sign}", origin.subject(run), paths_of(point)),
                     mean: mean(&values),
-                    interval: interval_from_zero(&values, CONFIDENCE),
+                    interval: interval_of_positive(&values, CONFIDENCE),
                 });
             }
         }

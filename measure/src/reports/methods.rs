@@ -131,7 +131,8 @@ fn statistics(results: &Results) -> String {
     });
     let over = "The tables have medians over the repeats; the intervals of means, percentiles and \
                 other numbers are over the repeats (Student's t), those of shares of frames exact \
-                (Clopper and Pearson, 99 %).";
+                (Clopper and Pearson, 99 %). Where Student's lower bound of a delay is less than \
+                what the least repeat shows by Markov's inequality, it is the latter.";
     if results.info.repeats > 1 || all == 0 {
         return over.into();
     }
@@ -268,6 +269,7 @@ mod tests {
              then all again, of 5 repeats that were asked for.",
             "had 30,000 frames after at most 1000 of warm-up, sent one way",
             "(Student's t)",
+            "by Markov's inequality, it is the latter.",
             "The instrument was not calibrated.",
             "for 0 of 2 series",
             "Of 2 results, 1 is marked, and no result; no sentence",

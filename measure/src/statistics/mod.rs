@@ -104,17 +104,15 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 }
 
 /// By which factor the second of each pair is above the first: the geometric mean of their ratios,
-/// and its interval, as if the logarithms of the ratios were normal; none without pairs of positive
-/// numbers.
+/// and its interval, as if the logarithms of the ratios were normal; none without pairs, or if a
+/// number is not positive: to leave its pair out would favour one side.
 pub fn paired_ratio(pairs: &[(f64, f64)], confidence: f64) -> Option<(f64, Option<Interval>)> {
-    let logs: Vec<f64> = pairs
-        .iter()
-        .filter(|(one, other)| *one > 0.0 && *other > 0.0)
-        .map(|(one, other)| (other / one).ln())
-        .collect();
-    if logs.is_empty() {
+    let are_positive = |(one, other): &(f64, f64)| *one > 0.0 && *other > 0.0;
+    if pairs.is_empty() || !pairs.iter().all(are_positive) {
         return None;
     }
+    let ratios = pairs.iter().map(|(one, other)| other / one);
+    let logs: Vec<f64> = ratios.map(f64::ln).collect();
     let interval = mean_interval(&logs, confidence);
     let bounds = interval.map(|(low, high)| (low.exp(), high.exp()));
     Some((mean(&logs).exp(), bounds))
@@ -372,6 +370,15 @@ mod tests {
                 "{value} {exact}"
             );
         }
+    }
+
+    #[test]
+    fn a_pair_without_a_ratio_is_not_left_out_of_a_ratio() {
+        let ratio = |pairs: &[(f64, f64)]| paired_ratio(pairs, 0.95).map(|(ratio, _)| ratio);
+        assert_close(ratio(&[(1.0, 2.0), (2.0, 4.0)]).unwrap(), 2.0);
+        // In one of two repeats only the second lost frames.
+        assert_eq!(ratio(&[(0.0, 10.0), (1.0, 2.0)]), None);
+        assert_eq!(ratio(&[]), None);
     }
 
     #[test]
