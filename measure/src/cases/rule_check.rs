@@ -17,8 +17,10 @@ const CHECK_RATE: f64 = 50_000.0;
 const MIN_CHECK_RATE: f64 = 50.0;
 /// The seconds that the first round may take: of more rules than that, some are chosen at random.
 const CHECK_SECONDS: f64 = 60.0;
-/// The rules that are left have no effect if this many rounds in a row find none that acts.
+/// The rules that are left have no effect if this many rounds in a row find none that acts, and the
+/// least number of frames of a round: of few rules each has several, as one may be lost.
 const SILENT_ROUNDS: usize = 3;
+const LEAST_FRAMES: usize = 20;
 /// Rounds of the check of removals: in each, frames of a rule that is there must not be lost.
 const REMOVED_ROUNDS: usize = 6;
 /// The time without a frame after which the next round begins, and the longest wait for that.
@@ -100,7 +102,7 @@ fn tried(rules: Range<u32>, most: usize) -> Vec<u32> {
 }
 
 /// Sends a frame for each rule of single flows that forwards, and again for those of which it was
-/// lost. The wrong ones never let one through.
+/// lost, the more for each the fewer are left. The wrong ones never let one through.
 ///
 /// Errors: the interfaces'.
 pub fn forwarding(bench: &Workbench<'_>, rules: Range<u32>) -> Result<RuleCheck> {
@@ -111,8 +113,8 @@ pub fn forwarding(bench: &Workbench<'_>, rules: Range<u32>) -> Result<RuleCheck>
     let mut probe = bench.subject.probe(false)?;
     let mut silent_rounds = 0;
     while !idle.is_empty() && silent_rounds < SILENT_ROUNDS && !(bench.over)() {
-        let flow = |number| flow_ports(idle[number as usize]);
-        let load = one_each(&flow, idle.len(), rate);
+        let flow = |number| flow_ports(idle[number as usize % idle.len()]);
+        let load = one_each(&flow, frames_of(idle.len()), rate);
         let seen = probe.run(&Template::plain(0), &load, bench.over)?;
         let left = without_frame(&idle, &seen.arrivals_ns);
         let is_silent = left.len() == idle.len();
@@ -202,10 +204,21 @@ fn one_each<'a>(flow: &'a dyn Fn(u32) -> (u16, u16), frames: usize, rate: f64) -
     }
 }
 
-/// The rules of which the frame did not arrive.
+/// Frames of a round for some rules: as many of each.
+fn frames_of(rules: usize) -> usize {
+    rules * LEAST_FRAMES.div_ceil(rules.max(1))
+}
+
+/// The rules of which no frame arrived; their frames are sent in turns.
 fn without_frame(rules: &[u32], arrivals_ns: &[u64]) -> Vec<u32> {
-    let all = rules.iter().zip(arrivals_ns);
-    all.filter(|(_, arrival)| **arrival == 0)
+    let mut idle = vec![true; rules.len()];
+    for turn in arrivals_ns.chunks(rules.len().max(1)) {
+        for (is_idle, arrival) in idle.iter_mut().zip(turn) {
+            *is_idle &= *arrival == 0;
+        }
+    }
+    let all = rules.iter().zip(idle);
+    all.filter(|(_, is_idle)| *is_idle)
         .map(|(rule, _)| *rule)
         .collect()
 }
@@ -213,6 +226,16 @@ fn without_frame(rules: &[u32], arrivals_ns: &[u64]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_is_wrong_if_none_of_its_frames_arrives_and_few_rules_have_several() {
+        assert_eq!([1, 3, 20, 1_000].map(frames_of), [20, 21, 20, 1_000]);
+        // Frames of three rules in two turns: the first one's are lost, the second one's once.
+        let arrivals_ns = [0, 0, 7, 0, 9, 0];
+        assert_eq!(without_frame(&[4, 5, 8], &arrivals_ns), [4]);
+        assert_eq!(without_frame(&[4, 5, 8], &[0, 0, 7]), [4, 5]);
+        assert!(without_frame(&[], &[]).is_empty());
+    }
 
     #[test]
     fn all_rules_are_tried_or_different_ones_of_all() {
