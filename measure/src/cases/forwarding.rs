@@ -178,8 +178,8 @@ fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
             by_generator = tried.by_generator;
         }
     }
+    // The delays, which this program stamped whatever the clock of the run is, are no result.
     let mut outcome = PointOutcome {
-        delays_ns: idle.delays_ns,
         frames_per_second: rate_of(point, passed),
         ..PointOutcome::default()
     }

@@ -7,7 +7,7 @@ use crate::cases::table_size::AT_LEAST;
 use crate::cases::workbench::{Limits, TRIAL_SECONDS, Workbench};
 use crate::error::Result;
 use crate::statistics::{deviation, mean};
-use crate::subject::probe::{ProbeLoad, WARM_UP};
+use crate::subject::probe::{Observation, ProbeLoad, WARM_UP};
 use crate::subject::template::Template;
 
 /// The names of the cases.
@@ -166,13 +166,22 @@ fn search_throughput(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcom
         return Ok(outcome);
     }
     let seen = bench.observe(&template, &ProbeLoad::new(bench.frames(), passed))?;
-    if seen.is_faithful() {
-        outcome.delays_ns = seen.delays_ns;
-    } else {
-        let note = "no latency: the instrument cannot stamp frames at the throughput";
-        outcome.notes.push(note.into());
+    match no_latency(&seen) {
+        Some(note) => outcome.notes.push(note),
+        None => outcome.delays_ns = seen.delays_ns,
     }
     Ok(outcome)
+}
+
+/// Says why a series at the throughput has no latency, if so.
+fn no_latency(seen: &Observation) -> Option<String> {
+    if seen.lost() > 0 {
+        let lost = seen.lost();
+        return Some(format!("no latency: {lost} frames of its series were lost"));
+    }
+    let is_stamped = seen.is_faithful() && seen.unstamped == 0;
+    let unstamped = "no latency: the instrument cannot stamp frames at the throughput";
+    (!is_stamped).then(|| unstamped.into())
 }
 
 /// Labels trials that are shorter than those of the RFC.
@@ -292,6 +301,26 @@ mod tests {
         let (search, _) = found(f64::INFINITY, 20_000.0, 1e7);
         assert!(search.end == Some(TrialEnd::TooFast));
         assert_eq!(found(0.0, 1e9, 1e7).0.passed, 0.0);
+    }
+
+    #[test]
+    fn a_series_that_lost_frames_has_no_latency() {
+        let of = |received, achieved, unstamped| {
+            no_latency(&Observation {
+                sent: 100,
+                received,
+                rate: (1_000.0, achieved),
+                unstamped,
+                ..Observation::default()
+            })
+        };
+        assert_eq!(of(100, 1_000.0, 0), None);
+        let lost = "no latency: 3 frames of its series were lost";
+        assert_eq!(of(97, 1_000.0, 0).as_deref(), Some(lost));
+        let unstamped = "no latency: the instrument cannot stamp frames at the throughput";
+        for note in [of(100, 900.0, 0), of(100, 1_000.0, 1)] {
+            assert_eq!(note.as_deref(), Some(unstamped));
+        }
     }
 
     #[test]

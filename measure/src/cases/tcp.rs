@@ -36,10 +36,7 @@ pub fn seconds(limits: &Limits, point: &Point) -> f64 {
 pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     bench.reset()?;
     if point.kind == UDP {
-        let mut outcome = knee(bench, point)?;
-        // Only the rate is a result.
-        outcome.delays_ns.clear();
-        return Ok(outcome);
+        return knee(bench, point);
     }
     let (Some(bed), Some(forwarder)) = (bench.subject.bed(), &bench.subject.forwarder) else {
         let note = "the hosts are not the meter's own: run iperf3 on them";
