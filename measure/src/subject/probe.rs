@@ -101,9 +101,11 @@ pub struct Observation {
     /// The times at which frames arrived, nanoseconds since the start, in the order of their
     /// numbers; 0 if it did not.
     pub arrivals_ns: Vec<u64>,
+    /// When the first frame that counts was to depart, nanoseconds since the start.
+    pub first_due_ns: f64,
     /// Frames per second that were to be sent, and that were.
     pub rate: (f64, f64),
-    /// Frames that arrived without the expected time stamp.
+    /// Frames that arrived without the expected time stamp, or before they were sent by the stamps.
     pub unstamped: u32,
 }
 
@@ -120,10 +122,9 @@ impl Observation {
 
     /// The delay of the departure of each frame after the time that the rate says, in nanoseconds.
     pub fn lateness_ns(&self) -> Vec<f64> {
-        let first = self.departures_ns.first().copied().unwrap_or(0) as f64;
         let mut late = Vec::with_capacity(self.departures_ns.len());
         for (number, departed) in self.departures_ns.iter().enumerate() {
-            let due = first + number as f64 * 1e9 / self.rate.0;
+            let due = self.first_due_ns + number as f64 * 1e9 / self.rate.0;
             late.push(*departed as f64 - due);
         }
         late
@@ -206,6 +207,7 @@ impl FrameProbe {
             waiting: Vec::with_capacity(BATCH_FRAMES),
             seen: Observation {
                 start: Some(start),
+                first_due_ns: f64::from(load.warm_up) * 1e9 / load.rate,
                 arrivals_ns: vec![0; load.kept()],
                 ..Observation::default()
             },
@@ -545,6 +547,27 @@ mod tests {
         assert!(seen.rate.1 > 0.0);
         let kept = [&seen.arrivals_ns, &seen.delays_ns, &seen.departures_ns];
         assert!(kept.iter().all(|of_each| of_each.capacity() == 0));
+    }
+
+    #[test]
+    fn lateness_is_that_after_the_scheduled_start_also_of_the_first_frame() {
+        let seen = Observation {
+            first_due_ns: 10_000.0,
+            // A stall of 5 us before the first frame, which the others make up for.
+            departures_ns: vec![15_000, 15_000, 30_500],
+            rate: (1e5, 1e5),
+            ..Observation::default()
+        };
+        assert_eq!(seen.lateness_ns(), [5_000.0, -5_000.0, 500.0]);
+        let (near, far) = Memory::pair();
+        let mut probe = FrameProbe::new(Box::new(near), Some(Box::new(far)));
+        let load = ProbeLoad {
+            warm_up: 20,
+            ..ProbeLoad::new(10, 10_000.0)
+        };
+        let seen = probe.run(&Template::plain(60), &load, &|| false).unwrap();
+        assert_eq!(seen.first_due_ns, 2e6);
+        assert!(seen.lateness_ns().iter().all(|late| *late >= 0.0));
     }
 
     #[test]

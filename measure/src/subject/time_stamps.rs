@@ -180,12 +180,13 @@ impl StampTable {
         }
     }
 
-    /// The delays of the frames that have both stamps, in the order of their numbers.
+    /// The delays of the frames that have both stamps, in the order of their numbers. One that is
+    /// below zero is none: the clock was set back meanwhile.
     pub fn delays_ns(&self) -> Vec<u64> {
         let pairs = self.sent_ns.iter().zip(&self.arrived_ns);
         let stamped = pairs.filter(|(sent, arrived)| **sent > 0 && **arrived > 0);
         stamped
-            .map(|(sent, arrived)| arrived.saturating_sub(*sent))
+            .filter_map(|(sent, arrived)| arrived.checked_sub(*sent))
             .collect()
     }
 }
@@ -208,6 +209,15 @@ mod tests {
             kernel: true,
             card: Some(clock),
         }
+    }
+
+    #[test]
+    fn a_frame_during_which_the_clock_was_set_back_has_no_delay() {
+        let table = StampTable {
+            sent_ns: vec![100, 0, 300, 400],
+            arrived_ns: vec![150, 250, 0, 399],
+        };
+        assert_eq!(table.delays_ns(), [50]);
     }
 
     #[test]
