@@ -15,6 +15,7 @@ pub fn paragraph(results: &Results) -> String {
     said.extend(cases(results));
     said.extend(frames(results));
     said.push(statistics(results));
+    said.extend(steadiness(results));
     said.push(controls(results));
     said.push(marks(results));
     said.join(" ")
@@ -141,6 +142,21 @@ fn statistics(results: &Results) -> String {
          correlated, and {correlated} of {all} series were correlated; shares of frames have exact \
          ones (Clopper and Pearson, 99 %)."
     )
+}
+
+/// How many series were in a steady state, of those that are long enough for the test.
+fn steadiness(results: &Results) -> Option<String> {
+    let delays = results.records.iter().filter_map(|one| one.delay.as_ref());
+    let tested: Vec<_> = delays.filter(|delay| delay.trend.is_some()).collect();
+    let unsteady = tested.iter().filter(|delay| delay.unsteady().is_some());
+    let count = unsteady.count();
+    (!tested.is_empty()).then(|| {
+        format!(
+            "Of {} series of at least 1,000 delays, {count} rose or fell with time (Mann and \
+             Kendall's test of the means of 100 batches, 1 %): they were not in a steady state.",
+            tested.len()
+        )
+    })
 }
 
 /// The controls: the instrument alone, before and in each round.
@@ -277,6 +293,20 @@ mod tests {
         ] {
             assert!(said.contains(words), "{words}\n{said}");
         }
+    }
+
+    #[test]
+    fn series_that_were_not_steady_are_counted() {
+        let mut results = Results::without_records("a switch");
+        results.records = vec![record(1, &[]), record(2, &[]), record(3, &[])];
+        assert!(!paragraph(&results).contains("steady"));
+        results.records[0].delay = Summary::of(&(1..=1_000).collect::<Vec<u64>>());
+        results.records[1].delay = Summary::of(&[7; 1_000]);
+        let said = paragraph(&results);
+        assert!(
+            said.contains("Of 2 series of at least 1,000 delays, 1 rose or fell"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -164,6 +164,8 @@ pub fn run(
         let delays_ns = outcome.delays_ns.clone();
         let flows = std::mem::take(&mut outcome.flows);
         let delay = Summary::of(&delays_ns);
+        let unsteady = delay.as_ref().and_then(Summary::unsteady);
+        outcome.notes.extend(unsteady);
         let mut beyond = std::mem::take(&mut outcome.beyond);
         let baseline = baseline.and_then(|measured| {
             let failed = |why| beyond.push(format!("no baseline: {why}"));

@@ -23,6 +23,10 @@ const JITTER_GAIN: f64 = 16.0;
 /// it is exceeded by chance once in 20 times.
 const CORRELATION_BOUND: f64 = 1.645;
 
+/// The bound of the statistic of Mann and Kendall's test: values without a trend exceed it by
+/// chance once in 100 times.
+const TREND_BOUND: f64 = 2.576;
+
 /// A lower and an upper bound, nanoseconds.
 pub type Interval = (f64, f64);
 
@@ -59,6 +63,9 @@ pub struct Summary {
     /// one repeat shows no interval.
     #[serde(default)]
     pub correlated: bool,
+    /// Whether the means of the batches rise, or fall, in their order; see [`trend`].
+    #[serde(default)]
+    pub trend: Option<f64>,
     /// 95 % intervals of the median and of the 99th percentile, by order statistics.
     pub p50_95: Option<Interval>,
     /// See `p50_95`.
@@ -143,6 +150,25 @@ pub fn is_correlated(values: &[f64]) -> bool {
     let pairs = values.windows(2);
     let products: f64 = pairs.map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
     products / variance > CORRELATION_BOUND / (values.len() as f64).sqrt()
+}
+
+/// The statistic of Mann and Kendall's test of a trend: far above 0 if values rise in their order,
+/// far below if they fall. That of independent ones without a trend is nearly normal.
+///
+/// Source: M. Kendall, Rank Correlation Methods, section 4.9.
+pub fn trend(values: &[f64]) -> f64 {
+    let mut rising = 0.0;
+    for (at, earlier) in values.iter().enumerate() {
+        for later in &values[at + 1..] {
+            rising += f64::from(later.total_cmp(earlier) as i8);
+        }
+    }
+    if rising == 0.0 {
+        return 0.0;
+    }
+    let count = values.len() as f64;
+    let variance = count * (count - 1.0) * (2.0 * count + 5.0) / 18.0;
+    (rising - f64::signum(rising)) / variance.sqrt()
 }
 
 /// A quantile of sorted values, linear between neighbours as numpy's; 0 of none.
@@ -243,6 +269,7 @@ impl Summary {
             batch_99: batches.as_deref().and_then(|b| mean_interval(b, 0.99)),
             batch_95: batches.as_deref().and_then(|b| mean_interval(b, 0.95)),
             correlated,
+            trend: batches.as_deref().map(trend),
             p50_95: quantile_interval(&ordered, 0.5, 0.95),
             p99_95: quantile_interval(&ordered, 0.99, 0.95),
             jitter: [0.5, 0.9, 0.99].map(|share| quantile(&changes_ordered, share)),
@@ -251,6 +278,15 @@ impl Summary {
             distribution: distribution(delays_ns),
             jitter_distribution: distribution(&changes_ns),
         })
+    }
+
+    /// Says so if the series was not in a steady state: if its delays rise or fall.
+    pub fn unsteady(&self) -> Option<String> {
+        let trend = self.trend.filter(|trend| trend.abs() > TREND_BOUND)?;
+        let changes = if trend > 0.0 { "rise" } else { "fall" };
+        Some(format!(
+            "not steady: the delays {changes} during the series (Mann and Kendall's test, 1 %)"
+        ))
     }
 }
 
@@ -370,6 +406,23 @@ mod tests {
                 "{value} {exact}"
             );
         }
+    }
+
+    #[test]
+    fn a_series_that_rises_or_falls_is_not_steady() {
+        let of = |delay: fn(u64) -> u64| {
+            let delays: Vec<u64> = (0..2_000).map(delay).collect();
+            Summary::of(&delays).unwrap()
+        };
+        let steady = of(|at| 1_000 + at % 20);
+        assert_eq!((steady.trend, steady.unsteady()), (Some(0.0), None));
+        assert!(of(|at| 1_000 + at).unsteady().unwrap().contains("rise"));
+        assert!(of(|at| 9_000 - at).unsteady().unwrap().contains("fall"));
+        // Of 100 batches that rise, each of 4,950 pairs does.
+        let most = 4_949.0 / 112_750.0_f64.sqrt();
+        assert_close(of(|at| 1_000 + at).trend.unwrap(), most);
+        // A short series has no batches.
+        assert_eq!(Summary::of(&[1, 2, 3]).unwrap().trend, None);
     }
 
     #[test]
