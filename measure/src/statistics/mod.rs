@@ -155,7 +155,7 @@ pub fn is_correlated(values: &[f64]) -> bool {
 /// The statistic of Mann and Kendall's test of a trend: far above 0 if values rise in their order,
 /// far below if they fall. That of independent ones without a trend is nearly normal.
 ///
-/// Source: M. Kendall, Rank Correlation Methods, section 4.9.
+/// Source: H. Mann, Nonparametric Tests Against Trend, Econometrica 13, 1945.
 pub fn trend(values: &[f64]) -> f64 {
     let mut rising = 0.0;
     for (at, earlier) in values.iter().enumerate() {
