@@ -190,9 +190,15 @@ impl ControlSession {
             stall,
             packet_ins: 0,
         };
-        // Open vSwitch sends packet-ins to a controller that connected to it only after this.
+        // Open vSwitch sends packet-ins to a controller that connected to it only after this. How
+        // the switch treats fragments stays as it is.
+        let flags = match this.request(&Message::GetConfigRequest(Empty)) {
+            Ok(Message::GetConfigReply(config)) => config.flags,
+            Ok(_) | Err(ControlError::Refused(_) | ControlError::Hangs) => ConfigFlags(0),
+            Err(error) => return Err(error),
+        };
         this.send(&Message::SetConfig(SwitchConfig {
-            flags: ConfigFlags(0),
+            flags,
             miss_send_len: MaxLen::NO_BUFFER,
         }))?;
         this.barrier()?;
@@ -474,6 +480,42 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    #[test]
+    fn how_a_switch_treats_fragments_stays_as_it_is() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("tcp:{}", listener.local_addr().unwrap());
+        let switch = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+            let mut head = [0; 8];
+            let mut set = Vec::new();
+            while stream.read_exact(&mut head).is_ok() {
+                let length = u16::from_be_bytes([head[2], head[3]]);
+                let mut body = vec![0; usize::from(length) - 8];
+                stream.read_exact(&mut body).unwrap();
+                match head[1] {
+                    // It is asked for its settings: it reassembles fragments.
+                    7 => {
+                        (head[1], head[3]) = (8, 12);
+                        let reply = [&head[..], &[0, 2, 0, 128]].concat();
+                        stream.write_all(&reply).unwrap();
+                    }
+                    9 => set = body,
+                    20 => {
+                        head[1] = 21;
+                        stream.write_all(&head).unwrap();
+                    }
+                    _ => {}
+                }
+            }
+            set
+        });
+        let address: SwitchAddress = address.parse().unwrap();
+        let patience = Duration::from_secs(10);
+        drop(ControlSession::connect(&address, &[Version::V1_3], patience).unwrap());
+        assert_eq!(switch.join().unwrap(), [0, 2, 0xff, 0xff]);
+    }
 
     #[test]
     fn a_switch_that_sends_all_the_time_and_never_answers_a_barrier_hangs() {
