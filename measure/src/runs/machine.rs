@@ -6,7 +6,7 @@ use std::path::Path;
 use bofuss_oflib::message::Empty;
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
 
-use crate::cases::workbench::Workbench;
+use crate::cases::workbench::{Limits, Workbench};
 use crate::testbed::net::run;
 
 /// The files of the system that have one fact each.
@@ -35,15 +35,58 @@ pub fn host() -> Vec<String> {
     facts
 }
 
-/// The same, and how frames are sent and received.
-pub fn machine() -> Vec<String> {
+/// The same, and how frames are sent and received; the interfaces are the meter's own, or the
+/// user's.
+pub fn machine(has_own_interfaces: bool) -> Vec<String> {
+    let offloads = if has_own_interfaces {
+        "off, but in cases that say otherwise"
+    } else {
+        "as the user has set them"
+    };
     let mut facts = host();
     facts.extend([
         "input and output: AF_PACKET rings".into(),
-        "offloads: off, but in cases that say otherwise".into(),
+        format!("offloads: {offloads}"),
         "frame sizes: without the frame check sequence".into(),
     ]);
     facts
+}
+
+/// The facts that change during a run, as they are at its end.
+pub fn at_the_end() -> Vec<String> {
+    changing(host_of(Path::new("/")))
+}
+
+/// Those of some facts that change during a run.
+fn changing(mut facts: Vec<String>) -> Vec<String> {
+    let begins = ["frequencies", "load", "interrupts"];
+    facts.retain(|fact| begins.iter().any(|begin| fact.starts_with(begin)));
+    facts
+        .iter()
+        .map(|fact| format!("at the end: {fact}"))
+        .collect()
+}
+
+/// What was asked for, in words.
+pub fn asked(limits: &Limits) -> String {
+    let frames = match limits.frames {
+        0 => "each case's own number of frames".into(),
+        frames => format!("{frames} frames of a series"),
+    };
+    let largest = match limits.largest_flow {
+        None => "each case's own".into(),
+        Some(bytes) => format!("{bytes} bytes"),
+    };
+    format!(
+        "asked for: {frames}, one of {} parts of it in a repeat; at most {} frames/s and {} rules; \
+         {} s for an answer; trials of {} s; links {} times slower; largest flow: {largest}",
+        limits.parts,
+        limits.max_rate,
+        limits.max_rules,
+        limits.stall.as_secs(),
+        limits.trial_seconds,
+        limits.scale
+    )
 }
 
 /// The facts that the files below a folder have. A virtual machine lacks some: these are said to be
@@ -168,5 +211,31 @@ mod tests {
                 "interrupts since the start: 1234",
             ]
         );
+        let later = changing(found);
+        assert_eq!(
+            later,
+            [
+                "at the end: frequencies now, MHz: 2400.5, 2411.5",
+                "at the end: load of 1, 5 and 15 minutes, and processes: 4.00 3.00 2.00 5/100 7",
+                "at the end: interrupts since the start: 1234",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_asked_for_is_in_the_record_and_no_offloads_of_the_user_are_claimed() {
+        let limits = Limits {
+            frames: 500,
+            max_rate: 2_000.0,
+            ..Limits::unbounded(true)
+        };
+        let said = asked(&limits);
+        for words in ["500 frames of a series", "at most 2000 frames/s", "0.2 s"] {
+            assert!(said.contains(words), "{said}");
+        }
+        let usual = asked(&Limits::unbounded(false));
+        assert!(usual.contains("each case's own number of frames"));
+        let claims = |own| machine(own).contains(&"offloads: as the user has set them".into());
+        assert_eq!([claims(true), claims(false)], [false, true]);
     }
 }

@@ -15,7 +15,7 @@ use crate::reports::methods;
 use crate::reports::papers::PublishedPaper;
 use crate::reports::thesis;
 use crate::runs::guard::Guard;
-use crate::runs::machine::{machine, switch_facts};
+use crate::runs::machine::{asked, at_the_end, machine, switch_facts};
 use crate::runs::results::{Results, RunInfo, Store};
 use crate::runs::runner::{self, RunPlan};
 use crate::runs::signals;
@@ -143,6 +143,23 @@ pub fn report(folder: &Path) -> Result<()> {
     let files = thesis::write(folder, &page, &[methods::paragraph(&results)])?;
     println!("{}", files.display());
     Ok(())
+}
+
+/// Runs the plan, and adds to the record what has changed of the machine until its end.
+///
+/// Errors: the folder's.
+fn recorded(
+    bench: &mut Workbench<'_>,
+    plan: &RunPlan<'_>,
+    store: &Store,
+    info: &RunInfo,
+    baselines: &mut Baselines,
+) -> Result<bool> {
+    let ended = runner::run(bench, plan, store, info, baselines)?;
+    let mut info = info.clone();
+    info.machine.extend(at_the_end());
+    store.begin(&info)?;
+    Ok(ended)
 }
 
 /// Repeats of each point: what the user says, or what is usual; one if all is to be done once.
@@ -376,7 +393,13 @@ impl RunArguments {
             reduced: self.reduced,
             echo: self.echo,
             stamps: subject.stamps,
-            machine: [machine(), facts, subject.time_stamps()].concat(),
+            machine: [
+                machine(subject.is_own),
+                facts,
+                subject.time_stamps(),
+                vec![asked(&self.limits())],
+            ]
+            .concat(),
         }
     }
 
@@ -394,7 +417,7 @@ impl RunArguments {
         let address = match &bench.subject.address {
             Some(address) if !bench.subject.is_own => address,
             Some(_) | None => {
-                return runner::run(bench, plan, store, &info, baselines);
+                return recorded(bench, plan, store, &info, baselines);
             }
         };
         // A switch that connects has one connection.
@@ -408,7 +431,7 @@ impl RunArguments {
         };
         let ended = bench
             .connect()
-            .and_then(|()| runner::run(bench, plan, store, &info, baselines));
+            .and_then(|()| recorded(bench, plan, store, &info, baselines));
         bench.controller = None;
         match (ended, guard.restore()) {
             (ended, Ok(())) => ended,
