@@ -1,7 +1,7 @@
 //! Cases of flow-mods: how long they take, and whether packets obey them.
 
 use bofuss_oflib::Message;
-use bofuss_oflib::message::FlowModCommand;
+use bofuss_oflib::message::{FlowMod, FlowModCommand};
 
 use crate::cases::barriers;
 use crate::cases::flow_mods::{flow_mods, judged};
@@ -9,7 +9,7 @@ use crate::cases::point::{CaseVerdict, Point, PointOutcome};
 use crate::cases::rule_check;
 use crate::cases::workbench::{Limits, Workbench};
 use crate::error::{ControlError, Result};
-use crate::subject::controller::ControlSession;
+use crate::subject::controller::{ControlSession, METER_COOKIE};
 
 /// Rules of a bulk change, and flow-mods that are timed one by one.
 const BULK: [u32; 2] = [1_000, 10_000];
@@ -56,16 +56,48 @@ fn time_bulk(
     Ok(())
 }
 
-/// Compares the number of entries with what there should be.
-fn check_count(bench: &mut Workbench<'_>, wanted: u64, outcome: &mut PointOutcome) -> Result<()> {
+/// Removes all entries. Returns the number of those that the switch keeps, as some have entries of
+/// their own; those of the meter are not among them.
+fn emptied(bench: &mut Workbench<'_>) -> Result<u64> {
+    bench.set_rules(&[])?;
+    let controller = bench.control()?;
+    if controller.count_until(0, ControlSession::entry_count)? == 0 {
+        return Ok(0);
+    }
+    Ok(own_entries(&controller.entries()?))
+}
+
+/// The number of some entries that are not the meter's.
+pub fn own_entries(entries: &[FlowMod]) -> u64 {
+    let own = entries.iter().filter(|entry| entry.cookie != METER_COOKIE);
+    own.count() as u64
+}
+
+/// Compares the number of entries with what there should be: those of the switch's own, and
+/// others.
+fn check_count(
+    bench: &mut Workbench<'_>,
+    (own, acknowledged): (u64, u64),
+    outcome: &mut PointOutcome,
+) -> Result<()> {
+    let wanted = own + acknowledged;
     let controller = bench.control()?;
     let count = controller.count_until(wanted, ControlSession::entry_count)?;
     if outcome.verdict == CaseVerdict::Ok && count != wanted {
         outcome.verdict = CaseVerdict::Lies;
-        let note = format!("the switch has {count} rules, and acknowledged {wanted}");
-        outcome.notes.push(note);
+        outcome.notes.push(count_note(count, own, acknowledged));
     }
     Ok(())
+}
+
+/// Says that a switch counts another number of entries than it acknowledged, where it has some of
+/// its own.
+fn count_note(count: u64, own: u64, acknowledged: u64) -> String {
+    let besides = match own {
+        0 => String::new(),
+        own => format!(" besides {own} of its own"),
+    };
+    format!("the switch has {count} rules, and acknowledged {acknowledged}{besides}")
 }
 
 /// Checks by packets that the first rules forward.
@@ -121,10 +153,10 @@ fn both(
 pub fn add(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let actions = format!("output:{}", bench.ports[1]);
     let (one_by_one, together) = both(bench, point, &actions, FlowModCommand::ADD)?;
-    bench.set_rules(&[])?;
+    let own = emptied(bench)?;
     let mut outcome = judged(timed_singles(bench, &one_by_one))?;
     let added = outcome.delays_ns.len() as u32;
-    check_count(bench, added.into(), &mut outcome)?;
+    check_count(bench, (own, added.into()), &mut outcome)?;
     check_forwarding(bench, added, &mut outcome)?;
     if outcome.verdict != CaseVerdict::Ok {
         return Ok(outcome);
@@ -132,7 +164,7 @@ pub fn add(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     bench.set_rules(&[])?;
     let timed = time_bulk(bench, &together, &mut outcome);
     let mut outcome = judged(timed.map(|()| outcome))?;
-    check_count(bench, u64::from(point.rules), &mut outcome)?;
+    check_count(bench, (own, point.rules.into()), &mut outcome)?;
     check_forwarding(bench, point.rules, &mut outcome)?;
     add_obeyed(bench, point.rules, &mut outcome)?;
     Ok(outcome)
@@ -171,10 +203,10 @@ pub fn modify(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> 
     if outcome.verdict != CaseVerdict::Ok {
         return Ok(outcome);
     }
-    fill(bench, point.rules, "drop")?;
+    let own = fill(bench, point.rules, "drop")?;
     let timed = time_bulk(bench, &together, &mut outcome);
     let mut outcome = judged(timed.map(|()| outcome))?;
-    check_count(bench, u64::from(point.rules), &mut outcome)?;
+    check_count(bench, (own, point.rules.into()), &mut outcome)?;
     check_forwarding(bench, point.rules, &mut outcome)?;
     Ok(outcome)
 }
@@ -183,11 +215,11 @@ pub fn modify(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> 
 pub fn delete(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let actions = format!("output:{}", bench.ports[1]);
     let (one_by_one, together) = both(bench, point, "", FlowModCommand::DELETE_STRICT)?;
-    fill(bench, point.rules, &actions)?;
+    let own = fill(bench, point.rules, &actions)?;
     let mut outcome = judged(timed_singles(bench, &one_by_one))?;
     let removed = outcome.delays_ns.len() as u32;
     let left = u64::from(point.rules - removed);
-    check_count(bench, left, &mut outcome)?;
+    check_count(bench, (own, left), &mut outcome)?;
     check_removed(bench, (removed, point.rules), &mut outcome)?;
     if outcome.verdict != CaseVerdict::Ok {
         return Ok(outcome);
@@ -195,15 +227,37 @@ pub fn delete(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> 
     fill(bench, point.rules, &actions)?;
     let timed = time_bulk(bench, &together, &mut outcome);
     let mut outcome = judged(timed.map(|()| outcome))?;
-    check_count(bench, 0, &mut outcome)?;
+    check_count(bench, (own, 0), &mut outcome)?;
     check_removed(bench, (point.rules, point.rules), &mut outcome)?;
     Ok(outcome)
 }
 
-/// Replaces all entries by rules of single flows with these actions.
-fn fill(bench: &mut Workbench<'_>, rules: u32, actions: &str) -> Result<()> {
+/// Replaces all entries by rules of single flows with these actions. Returns the number of entries
+/// that the switch keeps.
+fn fill(bench: &mut Workbench<'_>, rules: u32, actions: &str) -> Result<u64> {
     let adds = flow_mods(bench, 0..rules, actions, FlowModCommand::ADD)?;
-    bench.set_rules(&[])?;
+    let own = emptied(bench)?;
     bench.control()?.change(&adds)?;
-    Ok(())
+    Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_that_a_switch_keeps_are_not_among_those_that_it_acknowledged() {
+        let entry = |cookie| FlowMod {
+            cookie,
+            ..FlowMod::default()
+        };
+        // One of the meter that was not removed is none of the switch's own.
+        let left = [entry(0), entry(METER_COOKIE), entry(7)];
+        assert_eq!(own_entries(&left), 2);
+        let said = count_note(40, 0, 50);
+        assert_eq!(said, "the switch has 40 rules, and acknowledged 50");
+        let said = count_note(42, 2, 50);
+        let besides = "the switch has 42 rules, and acknowledged 50 besides 2 of its own";
+        assert_eq!(said, besides);
+    }
 }

@@ -137,6 +137,15 @@ fn removal(table_id: TableId) -> Message {
     })
 }
 
+/// A flow-mod with the meter's cookie, if it adds an entry or modifies it: in 1.0, a modified entry
+/// gets the cookie of the modification, and an entry that is not there is added.
+fn signed(mut flow: FlowMod) -> FlowMod {
+    if !flow.deletes() {
+        flow.cookie = METER_COOKIE;
+    }
+    flow
+}
+
 /// The result of an exchange.
 pub type Controlled<T> = Result<T, ControlError>;
 
@@ -338,16 +347,13 @@ impl ControlSession {
         Ok(std::mem::take(&mut self.packet_ins))
     }
 
-    /// A flow-mod from text; if it adds an entry, that has the meter's cookie.
+    /// A flow-mod from text; if it adds or modifies an entry, that has the meter's cookie.
     ///
     /// Errors: the text is no flow.
     pub fn flow(&self, text: &str, command: FlowModCommand) -> Controlled<Message> {
         let parsed = parse_flow(text, command, &self.catalogue);
-        let mut flow = parsed.map_err(|e| ControlError::Other(format!("{text}: {e}")))?;
-        if command == FlowModCommand::ADD {
-            flow.cookie = METER_COOKIE;
-        }
-        Ok(Message::FlowMod(flow))
+        let flow = parsed.map_err(|e| ControlError::Other(format!("{text}: {e}")))?;
+        Ok(Message::FlowMod(signed(flow)))
     }
 
     /// Adds entries from text, and waits until that is done.
@@ -480,6 +486,21 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    #[test]
+    fn entries_that_the_meter_adds_or_modifies_are_known_by_their_cookie() {
+        let cookie = |command| {
+            let flow = parse_flow("udp,actions=drop", command, &bofuss_ext::catalogue());
+            signed(flow.unwrap()).cookie
+        };
+        assert_eq!(cookie(FlowModCommand::ADD), METER_COOKIE);
+        assert_eq!(cookie(FlowModCommand::MODIFY_STRICT), METER_COOKIE);
+        let deletion = FlowMod {
+            command: FlowModCommand::DELETE_STRICT,
+            ..FlowMod::default()
+        };
+        assert_eq!(signed(deletion).cookie, 0);
+    }
 
     #[test]
     fn how_a_switch_treats_fragments_stays_as_it_is() {
