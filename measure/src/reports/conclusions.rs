@@ -111,8 +111,10 @@ fn by_size(results: &Results) -> Option<String> {
 fn features(results: &Results) -> Option<String> {
     let mut words = Vec::new();
     for point in results.points("rewrite") {
-        let verdict = results.of("rewrite", &point.name).next()?.verdict;
-        words.push(format!("{} {}", point.kind, verdict.word()));
+        let mut verdicts = results.of("rewrite", &point.name).map(|one| one.verdict);
+        let found = verdicts.find(|verdict| *verdict != CaseVerdict::Ok);
+        let word = found.unwrap_or_default().word();
+        words.push(format!("{} {word}", point.kind));
     }
     (!words.is_empty()).then(|| format!("Rewrites: {}.", words.join(", ")))
 }
@@ -122,14 +124,17 @@ fn stability(results: &Results) -> Option<String> {
     for record in &results.records {
         if matches!(
             record.verdict,
-            CaseVerdict::Hangs | CaseVerdict::Crashes | CaseVerdict::Fails | CaseVerdict::Lies
+            CaseVerdict::Hangs
+                | CaseVerdict::Crashes
+                | CaseVerdict::Fails
+                | CaseVerdict::Lies
+                | CaseVerdict::Wrong
         ) {
-            bad.push(format!(
-                "{} at {} ({})",
-                record.verdict.word(),
-                record.case,
-                record.point.name
-            ));
+            let is_wrong = record.verdict == CaseVerdict::Wrong;
+            let is = if is_wrong { "is " } else { "" };
+            let word = record.verdict.word();
+            let (case, point) = (&record.case, &record.point.name);
+            bad.push(format!("{is}{word} at {case} ({point})"));
         }
     }
     bad.sort();
@@ -138,7 +143,8 @@ fn stability(results: &Results) -> Option<String> {
         return None;
     }
     if bad.is_empty() {
-        return Some("Stability: no case found it hanging, crashing or lying.".into());
+        let good = "Stability: no case found it hanging, crashing, failing, lying or wrong.";
+        return Some(good.into());
     }
     Some(format!("Stability: it {}.", bad.join(", it ")))
 }
@@ -186,6 +192,25 @@ mod tests {
         let forced = "| 6,000 | 6,000 | 1.00 | - | 1 | overlap | forced: above the limit |";
         assert!(table.contains(forced), "{table}");
         assert!(html::report(&results).contains("udp 64 B (frames lost)"));
+    }
+
+    #[test]
+    fn what_was_wrong_in_one_of_the_repeats_is_said() {
+        let mut results = Results::without_records("a switch");
+        let rewrite = |round: u32, verdict| ResultRecord {
+            case: "rewrite".into(),
+            point: Point::of("vlan"),
+            round,
+            verdict,
+            ..ResultRecord::default()
+        };
+        results.records = vec![rewrite(1, CaseVerdict::Ok), rewrite(2, CaseVerdict::Wrong)];
+        let said = of(&results);
+        assert!(said.contains(&"Rewrites: vlan wrong.".into()), "{said:?}");
+        assert!(
+            said.contains(&"Stability: it is wrong at rewrite (vlan).".into()),
+            "{said:?}"
+        );
     }
 
     #[test]

@@ -359,11 +359,15 @@ impl Store {
         let path = self.folder.join(name);
         // What was there stays if the disk is full.
         let fresh = self.folder.join(format!("{name}.new"));
-        let written = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &path));
+        let written = write_through(&fresh, text).and_then(|()| fs::rename(&fresh, &path));
         if written.is_err() {
             let _ = fs::remove_file(fresh);
         }
         written.map_err(|e| self.failed(name, e))?;
+        // The name is kept, too, where the system can do that.
+        if let Ok(folder) = File::open(&self.folder) {
+            let _ = folder.sync_all();
+        }
         Ok(path)
     }
 
@@ -375,6 +379,13 @@ impl Store {
         }
         self.write(CSV, &text).map(drop)
     }
+}
+
+/// Writes a file that a power failure does not take: it may have the rules of a switch.
+fn write_through(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 fn csv_rows(record: &ResultRecord) -> String {
