@@ -185,7 +185,12 @@ mod tests {
         // The delay of those that were left of 1,000 frames.
         let lossy = record("udp", 10_301, 930);
         results.records.extend([marked, wrong, forced, lossy]);
-        assert_eq!(of(&results), plain);
+        // What a switch does wrong is said of the switch, and no number is computed from it.
+        let is_computed = |one: &String| !one.starts_with("Stability");
+        let computed = |all: Vec<String>| -> Vec<String> {
+            all.into_iter().filter(is_computed).collect()
+        };
+        assert_eq!(computed(of(&results)), computed(plain));
         let table = compare::table(&results, &results);
         assert!(table.contains("| 10,301 (frames lost) | 10,301 (frames lost) | - |"));
         assert!(table.contains("| 200 | 200 | 1.00 |"), "{table}");
