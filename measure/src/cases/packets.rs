@@ -13,7 +13,7 @@ use crate::cases::background::send_until;
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
 use crate::cases::table_size::AT_LEAST;
 use crate::cases::workbench::{Limits, Workbench};
-use crate::error::{Error, Result};
+use crate::error::{ControlError, Error, Result};
 use crate::subject::TestSubject;
 use crate::subject::controller::{ControlSession, Controlled};
 use crate::subject::probe::{Observation, ProbeLoad, SINGLE_FRAMES};
@@ -44,7 +44,7 @@ const NOT_SLOWER: f64 = 0.9;
 const NEARLY_ALL: f64 = 0.999;
 /// What is said of a switch that sends no frame up.
 const NO_PACKET_IN: &str = "no packet-in came";
-/// The time that a sender of packet-outs sleeps when it has sent as many as the rate permits, and a
+/// The time that a sender of packet-outs waits when it has sent as many as the rate permits, and a
 /// receiver when all that have arrived are counted.
 const PACE: Duration = Duration::from_micros(200);
 /// Flows of `first-packet` begin here, apart from those of other cases.
@@ -336,7 +336,10 @@ fn send_paced(controller: &mut ControlSession, messages: &[Message], rate: f64) 
     while sent < messages.len() {
         let next = permitted(start.elapsed(), rate, messages.len());
         if next == sent {
-            std::thread::sleep(PACE);
+            // The switch's echo requests are answered meanwhile: it may close the connection.
+            if let Some((_, Message::Error(error))) = controller.receive(PACE)? {
+                return Err(ControlError::Refused(error.error));
+            }
             continue;
         }
         controller.send_all(&messages[sent..next])?;
