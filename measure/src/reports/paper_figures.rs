@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::cases::calibration::CalibrationPath;
+use crate::cases::calibration::{CalibrationPath, CalibrationPoint};
 use crate::cases::forwarding::LOAD_BYTES;
 use crate::cases::point::{CaseVerdict, Point};
 use crate::cases::workbench::USUAL_MBPS;
@@ -11,9 +11,10 @@ use crate::reports::figure_values::{Cell, OwnSeries, in_order, table};
 use crate::reports::html_table::{escaped, paragraph};
 use crate::reports::paper_text::{Anchor, difference, said};
 use crate::reports::plot::{Axes, Bar, Line, bars, distributions, lines};
-use crate::runs::results::{DELAY, ResultRecord, Results};
+use crate::runs::results::{DELAY, ResultRecord, Results, SMALL_LOSS};
 use crate::runs::signed::{NumberSign, Signed};
 use crate::statistics::{greatest, least, median};
+use crate::subject::probe::MAX_DEVIATION;
 
 /// The quantity on the horizontal axis of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -103,6 +104,19 @@ pub fn figures(
     text + &said(&left)
 }
 
+/// The sign of a delay of the instrument alone: there is none of a load that it did not send, and
+/// those of the frames that arrived are not those of all.
+fn instrument_sign(point: &CalibrationPoint) -> NumberSign {
+    let (wanted, achieved) = point.rate;
+    if (achieved - wanted).abs() > wanted * MAX_DEVIATION {
+        NumberSign::Marked
+    } else if point.loss > SMALL_LOSS {
+        NumberSign::Lossy
+    } else {
+        NumberSign::Plain
+    }
+}
+
 /// The end of a heading that says whether delays are one way or round trips.
 pub fn way_words(way: Option<&str>) -> String {
     way.map_or_else(String::new, |way| format!("; {}", escaped(way)))
@@ -180,7 +194,7 @@ impl PaperFigure {
         paths.map(|path| self.of_instrument(path)).collect()
     }
 
-    /// The mean delays of the instrument, or their deviation.
+    /// The mean delays of the instrument.
     fn of_instrument(&self, path: &CalibrationPath) -> OwnSeries {
         let mut cells = Vec::new();
         for point in &path.points {
@@ -198,7 +212,7 @@ impl PaperFigure {
                 name: format!("{x} {unit}"),
                 x,
                 value: Some(point.mean / 1e3),
-                sign: NumberSign::Plain,
+                sign: instrument_sign(point),
                 word: "",
             });
         }
@@ -393,6 +407,7 @@ mod tests {
         }
     }
 
+    use crate::cases::calibration::Calibration;
     use crate::reports::papers;
     use crate::statistics::Summary;
 
@@ -436,6 +451,31 @@ mod tests {
         assert!(page.contains("<td>(5)</td><td>(120)</td>"));
         assert!(page.contains("1 of 1 values have a sign, and are left out"));
         assert!(!page.contains("<svg"));
+    }
+
+    #[test]
+    fn a_load_that_the_instrument_did_not_send_or_lost_is_no_number_without_its_sign() {
+        let delay = Summary::of(&[55_000; 100]).unwrap();
+        let at = |mbps, rate, loss| CalibrationPoint {
+            rate,
+            loss,
+            ..CalibrationPoint::of(LOAD_BYTES, mbps, &delay)
+        };
+        let mut run = results([5, 120], false);
+        run.calibration = Some(Calibration {
+            paths: vec![CalibrationPath {
+                name: "wire".into(),
+                points: vec![
+                    at(20.0, (1e4, 1e4), 0.0),
+                    at(50.0, (2e4, 2e4), 0.5),
+                    at(100.0, (4e4, 3e4), 0.0),
+                ],
+            }],
+            ..Calibration::default()
+        });
+        let page = page(&[run]);
+        let cells = "wire</td><td>55</td><td>55 (frames lost)</td><td>(55)</td>";
+        assert!(page.contains(cells), "{page}");
     }
 
     #[test]

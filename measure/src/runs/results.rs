@@ -182,7 +182,7 @@ impl ResultRecord {
 
 /// The share of frames up to which their loss changes no delay that is shown: if they were the
 /// slowest, the 99th percentile would be the 99.1th.
-const SMALL_LOSS: f64 = 0.001;
+pub const SMALL_LOSS: f64 = 0.001;
 
 /// The name of the median delay among metrics.
 pub const DELAY: &str = "delay";

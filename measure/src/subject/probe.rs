@@ -30,7 +30,7 @@ static NEXT_RUN: AtomicU16 = AtomicU16::new(0);
 /// this.
 const RECENT: usize = 1 << 16;
 /// A generator is true to its rate if what it achieves differs from it by at most this share.
-const MAX_DEVIATION: f64 = 0.01;
+pub const MAX_DEVIATION: f64 = 0.01;
 
 /// A load.
 #[derive(Clone, Copy)]
