@@ -7,8 +7,10 @@ use crate::cases::forwarding::{LOAD_BYTES, LOADS, SIZES};
 use crate::cases::point::{FrameLoad, Point, PointOutcome};
 use crate::cases::workbench::{Limits, USUAL_MBPS, Workbench};
 use crate::error::{Error, Result};
+use crate::runs::results::SMALL_LOSS;
+use crate::runs::signed::NumberSign;
 use crate::statistics::{Interval, Summary, greatest};
-use crate::subject::probe::{Observation, ProbeLoad};
+use crate::subject::probe::{MAX_DEVIATION, Observation, ProbeLoad};
 use crate::subject::template::Template;
 use crate::subject::time_stamps::TimeStamps;
 
@@ -65,6 +67,19 @@ impl CalibrationPoint {
             p50: delay.p50,
             p99: delay.p99,
             p50_95: delay.p50_95,
+        }
+    }
+
+    /// The sign of its delays: there are none of a load that was not sent, and those of the frames
+    /// that arrived are not those of all.
+    pub fn sign(&self) -> NumberSign {
+        let (wanted, achieved) = self.rate;
+        if (achieved - wanted).abs() > wanted * MAX_DEVIATION {
+            NumberSign::Marked
+        } else if self.loss > SMALL_LOSS {
+            NumberSign::Lossy
+        } else {
+            NumberSign::Plain
         }
     }
 

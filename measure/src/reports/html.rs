@@ -1,6 +1,6 @@
 //! The report of a run: one page of HTML with tables and plots, which prints well.
 
-use crate::cases::calibration::{Calibration, CalibrationPath};
+use crate::cases::calibration::{Calibration, CalibrationPath, CalibrationPoint};
 use crate::cases::forwarding::LOAD_BYTES;
 use crate::cases::workbench::USUAL_MBPS;
 use crate::cases::{CASES, MeterCase};
@@ -12,6 +12,7 @@ use crate::reports::html_table::{escaped, list, paragraph};
 use crate::reports::methods;
 use crate::reports::plot::{Axes, Line, lines};
 use crate::runs::results::Results;
+use crate::runs::signed::NumberSign;
 
 /// The style of the page.
 const STYLE: &str = "body{font:15px/1.45 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}\
@@ -105,6 +106,7 @@ fn instrument(calibration: &Calibration) -> String {
         by_size.push(path_line(path, true));
         by_load.push(path_line(path, false));
     }
+    text += &paragraph("No plot shows a load that the instrument did not send, or lost a part of.");
     text += &lines(
         Axes {
             title: "The instrument alone, by frame size at 10 Mb/s",
@@ -129,7 +131,8 @@ fn instrument(calibration: &Calibration) -> String {
 /// The mean delays of a path by frame size at the usual load, or by load.
 fn path_line(path: &CalibrationPath, by_size: bool) -> Line {
     let mut points = Vec::new();
-    for point in &path.points {
+    let plain = |point: &&CalibrationPoint| point.sign() == NumberSign::Plain;
+    for point in path.points.iter().filter(plain) {
         if by_size && point.mbps == USUAL_MBPS {
             points.push((point.bytes as f64, point.mean / 1e3));
         } else if !by_size && point.bytes == LOAD_BYTES {
@@ -169,7 +172,6 @@ fn section(results: &Results, case: &MeterCase) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::calibration::CalibrationPoint;
     use crate::cases::point::{CaseVerdict, Point};
     use crate::runs::results::{ResultRecord, RunInfo};
     use crate::statistics::Summary;
@@ -191,7 +193,7 @@ mod tests {
 
     #[test]
     fn sizes_and_loads_of_a_calibration_are_lines_from_left_to_right() {
-        let path = CalibrationPath {
+        let mut path = CalibrationPath {
             name: "wire".into(),
             points: [
                 (64, 10.0),
@@ -203,6 +205,11 @@ mod tests {
             .map(|(bytes, mbps)| point(bytes, mbps))
             .to_vec(),
         };
+        // Half of the frames of this load were lost.
+        path.points.push(CalibrationPoint {
+            loss: 0.5,
+            ..point(150, 50.0)
+        });
         let line = |by_size| path_line(&path, by_size).points;
         assert_eq!(line(true), [(64.0, 1.0), (150.0, 1.0), (800.0, 1.0)]);
         assert_eq!(line(false), [(10.0, 1.0), (20.0, 1.0)]);

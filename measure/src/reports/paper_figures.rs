@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::cases::calibration::{CalibrationPath, CalibrationPoint};
+use crate::cases::calibration::CalibrationPath;
 use crate::cases::forwarding::LOAD_BYTES;
 use crate::cases::point::{CaseVerdict, Point};
 use crate::cases::workbench::USUAL_MBPS;
@@ -11,10 +11,9 @@ use crate::reports::figure_values::{Cell, OwnSeries, in_order, table};
 use crate::reports::html_table::{escaped, paragraph};
 use crate::reports::paper_text::{Anchor, difference, said};
 use crate::reports::plot::{Axes, Bar, Line, bars, distributions, lines};
-use crate::runs::results::{DELAY, ResultRecord, Results, SMALL_LOSS};
+use crate::runs::results::{DELAY, ResultRecord, Results};
 use crate::runs::signed::{NumberSign, Signed};
 use crate::statistics::{greatest, least, median};
-use crate::subject::probe::MAX_DEVIATION;
 
 /// The quantity on the horizontal axis of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -102,19 +101,6 @@ pub fn figures(
         text += &figure.shown(&own, runs);
     }
     text + &said(&left)
-}
-
-/// The sign of a delay of the instrument alone: there is none of a load that it did not send, and
-/// those of the frames that arrived are not those of all.
-fn instrument_sign(point: &CalibrationPoint) -> NumberSign {
-    let (wanted, achieved) = point.rate;
-    if (achieved - wanted).abs() > wanted * MAX_DEVIATION {
-        NumberSign::Marked
-    } else if point.loss > SMALL_LOSS {
-        NumberSign::Lossy
-    } else {
-        NumberSign::Plain
-    }
 }
 
 /// The end of a heading that says whether delays are one way or round trips.
@@ -212,7 +198,7 @@ impl PaperFigure {
                 name: format!("{x} {unit}"),
                 x,
                 value: Some(point.mean / 1e3),
-                sign: instrument_sign(point),
+                sign: point.sign(),
                 word: "",
             });
         }
@@ -407,7 +393,7 @@ mod tests {
         }
     }
 
-    use crate::cases::calibration::Calibration;
+    use crate::cases::calibration::{Calibration, CalibrationPoint};
     use crate::reports::papers;
     use crate::statistics::Summary;
 
