@@ -60,7 +60,7 @@ pub fn at_the_end() -> Vec<String> {
 /// Those of some facts that change during a run.
 fn changing(mut facts: Vec<String>) -> Vec<String> {
     let begins = ["frequencies", "load", "interrupts"];
-    facts.retain(|fact| begins.iter().any(|begin| fact.starts_with(begin)));
+    facts.retain(|fact| begins.iter().any(|begin| fact.starts_with(*begin)));
     facts
         .iter()
         .map(|fact| format!("at the end: {fact}"))
@@ -235,7 +235,8 @@ mod tests {
         }
         let usual = asked(&Limits::unbounded(false));
         assert!(usual.contains("each case's own number of frames"));
-        let claims = |own| machine(own).contains(&"offloads: as the user has set them".into());
+        let unknown = "offloads: as the user has set them".to_string();
+        let claims = |own| machine(own).contains(&unknown);
         assert_eq!([claims(true), claims(false)], [false, true]);
     }
 }
