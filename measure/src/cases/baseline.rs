@@ -68,20 +68,25 @@ impl Baseline {
     }
 }
 
-/// Bounds of a median, nanoseconds.
+/// Bounds of the median of what is between the ends, nanoseconds.
 fn bounds(delay: &Summary) -> Interval {
-    delay.p50_95.unwrap_or((delay.p50, delay.p50))
+    let (low, high) = delay.p50_95.unwrap_or((delay.p50, delay.p50));
+    (low - delay.far_end, high - delay.far_end)
 }
 
 /// The interval of what is added to the median delay of a baseline, nanoseconds: over the
-/// differences within rounds. One round has one only if its delays are independent.
+/// differences within rounds, without what the far end takes of a round trip. One round has one
+/// only if its delays are independent.
 pub fn added(pairs: &[(&Summary, &CalibrationPoint)]) -> Option<Interval> {
     if let [(delay, baseline)] = pairs {
-        let (low, high) = delay.p50_95.filter(|_| !delay.correlated)?;
+        let known = delay.p50_95.filter(|_| !delay.correlated);
+        let (low, high) = known.map(|_| bounds(delay))?;
         let (least, most) = baseline.median_bounds();
         return Some(((low - most).max(0.0), (high - least).max(0.0)));
     }
-    let differences = pairs.iter().map(|(delay, of)| delay.p50 - of.p50);
+    let differences = pairs
+        .iter()
+        .map(|(delay, of)| (delay.p50 - delay.far_end) - (of.p50 - of.far_end));
     let differences: Vec<f64> = differences.collect();
     // In a round in which the baseline was slower, nothing was added that can be told.
     let (low, high) = interval_from_zero(&differences, CONFIDENCE)?;
@@ -246,5 +251,32 @@ mod tests {
         let (low, high) = added(&swapped).unwrap();
         assert!(low == 0.0 && high >= 0.0, "{low} to {high}");
         assert_eq!(added(&[]), None);
+    }
+
+    #[test]
+    fn what_the_far_end_takes_of_a_round_trip_is_not_added_by_a_switch() {
+        // Behind a switch it is awake when a frame comes, and on a wire it is not.
+        let [awake, asleep] = [12_000.0, 35_000.0];
+        let delays = [1_022_000, 1_024_000].map(|ns| Summary {
+            far_end: awake,
+            ..Summary::of(&[ns; 100]).unwrap()
+        });
+        let wires = [45_000, 47_000].map(|ns| CalibrationPoint {
+            far_end: asleep,
+            ..path(ns, 0.0)
+        });
+        let pairs: Vec<_> = delays.iter().zip(&wires).collect();
+        assert_eq!(added(&pairs), Some((1_000_000.0, 1_000_000.0)));
+        assert_eq!(added(&pairs[..1]), Some((1_000_000.0, 1_000_000.0)));
+        let between = Baseline {
+            wire: wires[0].clone(),
+            yardstick: path(0, 0.0),
+        };
+        // 10 us of a wire and 12 us of a switch, though the wire's round trip takes longer.
+        let switch = Summary {
+            far_end: awake,
+            ..Summary::of(&[24_000; 100]).unwrap()
+        };
+        assert_eq!(between.marks(Some(&switch)), [""; 0]);
     }
 }

@@ -47,6 +47,9 @@ pub struct CalibrationPoint {
     pub deviation: f64,
     /// Median and 99th percentile, nanoseconds.
     pub p50: f64,
+    /// The median time of a round trip that is the far end's, nanoseconds; 0 one way.
+    #[serde(default)]
+    pub far_end: f64,
     /// See `p50`.
     pub p99: f64,
     /// The 95 % interval of the median.
@@ -65,6 +68,7 @@ impl CalibrationPoint {
             mean: delay.mean,
             deviation: delay.deviation,
             p50: delay.p50,
+            far_end: delay.far_end,
             p99: delay.p99,
             p50_95: delay.p50_95,
         }
@@ -83,9 +87,10 @@ impl CalibrationPoint {
         }
     }
 
-    /// Bounds of the median, nanoseconds.
+    /// Bounds of the median of what is between the ends, nanoseconds.
     pub fn median_bounds(&self) -> Interval {
-        self.p50_95.unwrap_or((self.p50, self.p50))
+        let (low, high) = self.p50_95.unwrap_or((self.p50, self.p50));
+        (low - self.far_end, high - self.far_end)
     }
 }
 
@@ -191,6 +196,7 @@ fn measured(load: &FrameLoad, seen: &Observation) -> Result<CalibrationPoint> {
     let delay = Summary::of(&seen.delays_ns).ok_or("no frame came back from the instrument")?;
     let mbps = load.rate * load.bytes as f64 * 8.0 / 1e6;
     Ok(CalibrationPoint {
+        far_end: seen.far_end_ns,
         rate: seen.rate,
         loss: seen.loss(),
         ..CalibrationPoint::of(load.bytes, mbps, &delay)

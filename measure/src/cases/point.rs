@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::statistics::Summary;
 use crate::statistics::special::share_interval;
 use crate::subject::probe::Observation;
 
@@ -165,6 +166,8 @@ pub struct PointOutcome {
     pub metrics: Vec<ResultMetric>,
     /// Delays in nanoseconds, in the order in which they were measured.
     pub delays_ns: Vec<u64>,
+    /// The median time of a delay that is the far end's, nanoseconds; see [`Summary`].
+    pub far_end_ns: f64,
     /// The load whose frames had the delays, if they are those of frames.
     pub load: Option<FrameLoad>,
     /// The flows that were sent, in the order in which they began.
@@ -196,11 +199,20 @@ impl PointOutcome {
         }
     }
 
+    /// The statistics of its delays.
+    pub fn summary(&self) -> Option<Summary> {
+        Some(Summary {
+            far_end: self.far_end_ns,
+            ..Summary::of(&self.delays_ns)?
+        })
+    }
+
     /// The delays of a load, with what was lost, reordered, repeated and changed, and how true the
     /// generator was.
     pub fn observed(seen: &Observation) -> Self {
         let mut this = Self {
             delays_ns: seen.delays_ns.clone(),
+            far_end_ns: seen.far_end_ns,
             frames_per_second: seen.rate.0,
             ..Self::default()
         };

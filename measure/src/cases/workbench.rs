@@ -12,6 +12,7 @@ use crate::subject::controller::{
     ControlSession, Controlled, STALL_SECONDS, SwitchAddress, patiently,
 };
 use crate::subject::probe::{FrameProbe, Observation, ProbeLoad, SINGLE_FRAMES};
+use crate::subject::reflector::Reflector;
 use crate::subject::template::{FrameSignature, Template};
 use crate::testbed::openflow::exact;
 use crate::testbed::traffic::flow_ports;
@@ -36,6 +37,8 @@ const ALL_PORTS_PATIENCE: Duration = Duration::from_secs(3);
 const TRUE_MEDIAN: &str = "true delay between its ports, p50";
 /// See [`TRUE_MEDIAN`].
 const TRUE_MEAN: &str = "true delay between its ports, mean";
+/// The metric of the part of a round trip that is not the switch's.
+const FAR_END: &str = "time at the far end, p50";
 /// The rule priority that cases use for forwarding from one side to the other.
 const BASE_PRIORITY: u16 = 10;
 
@@ -319,33 +322,39 @@ impl<'a> Workbench<'a> {
 
     /// Sends a load from one side to the other, stamped by the clock of the run.
     pub fn observe(&self, template: &Template, load: &ProbeLoad<'_>) -> Result<Observation> {
-        self.observe_by(template, load, |echo| self.subject.stamped_probe(echo))
+        self.observe_by(template, load, true)
     }
 
     /// The same, stamped by this program: for rates, as it can send most.
     pub fn observe_rate(&self, template: &Template, load: &ProbeLoad<'_>) -> Result<Observation> {
-        self.observe_by(template, load, |echo| self.subject.probe(echo))
+        self.observe_by(template, load, false)
     }
 
     fn observe_by(
         &self,
         template: &Template,
         load: &ProbeLoad<'_>,
-        open: impl Fn(bool) -> Result<FrameProbe>,
+        stamped: bool,
     ) -> Result<Observation> {
         let mut reflector = None;
         let mut template = template.clone();
         // Only plain frames go back.
         let echo = self.is_echo() && template.is_reflectable();
         if echo {
-            reflector = self.subject.reflector()?;
+            reflector = self.subject.reflector(stamped.then_some(&template.sent))?;
             template.arriving = template.arriving.reflected();
         } else if self.subject.is_reflected_elsewhere() {
             return Err("this case needs both ends at this machine".into());
         }
-        let seen = open(echo)?.run(&template, load, self.over);
-        drop(reflector);
-        seen
+        let probe = if stamped {
+            self.subject.stamped_probe(echo)
+        } else {
+            self.subject.probe(echo)
+        };
+        let mut seen = probe?.run(&template, load, self.over)?;
+        let far_end_ns = reflector.map(Reflector::end).transpose()?.flatten();
+        seen.far_end_ns = far_end_ns.unwrap_or_default();
+        Ok(seen)
     }
 
     /// Runs `work` while the switch's echo requests are answered: it may take minutes, in which the
@@ -379,6 +388,9 @@ impl<'a> Workbench<'a> {
         if let Some(known) = known.filter(|known| !known.is_empty()) {
             outcome.add(TRUE_MEDIAN, "us", median(&known) / 1e3);
             outcome.add(TRUE_MEAN, "us", mean(&known) / 1e3);
+        }
+        if seen.far_end_ns > 0.0 {
+            outcome.add(FAR_END, "us", seen.far_end_ns / 1e3);
         }
         outcome.load = Some(FrameLoad {
             bytes: template.sent.bytes.len(),

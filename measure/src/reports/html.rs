@@ -186,6 +186,7 @@ mod tests {
             mean: 1_000.0,
             deviation: 0.0,
             p50: 1_000.0,
+            far_end: 0.0,
             p99: 1_000.0,
             p50_95: None,
         }

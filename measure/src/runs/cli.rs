@@ -18,7 +18,8 @@ use crate::subject::controller::{STALL_SECONDS, SwitchAddress};
 use crate::subject::faults::Faults;
 use crate::subject::forward;
 use crate::subject::time_stamps::TimeStamps;
-use crate::subject::{TestSubject, reflect_all, virtual_stamps};
+use crate::subject::reflector::reflect_all;
+use crate::subject::{TestSubject, virtual_stamps};
 use crate::testbed::traffic::open;
 
 /// The user's commands.
@@ -120,7 +121,7 @@ pub fn run(command: MeterCommand) -> Result<()> {
         }
         MeterCommand::Reflect { interface } => {
             signals::listen();
-            reflect_all(open(&interface)?, &signals::is_over)?;
+            reflect_all(open(&interface)?, None, &signals::is_over)?;
         }
         MeterCommand::Forward {
             one,

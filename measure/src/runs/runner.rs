@@ -163,7 +163,7 @@ pub fn run(
         }
         let delays_ns = outcome.delays_ns.clone();
         let flows = std::mem::take(&mut outcome.flows);
-        let delay = Summary::of(&delays_ns);
+        let delay = outcome.summary();
         let unsteady = delay.as_ref().and_then(Summary::unsteady);
         outcome.notes.extend(unsteady);
         let mut beyond = std::mem::take(&mut outcome.beyond);
@@ -215,7 +215,7 @@ fn record_of(
         marks: outcome.marks,
         notes: outcome.notes,
         metrics: outcome.metrics,
-        delay: Summary::of(&outcome.delays_ns),
+        delay: outcome.summary(),
         raw: None,
         flows: None,
         baseline: None,

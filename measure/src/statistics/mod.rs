@@ -43,6 +43,9 @@ pub struct Summary {
     pub deviation: f64,
     /// The median.
     pub p50: f64,
+    /// The median time of round trips that is the far end's, which sends frames back; 0 one way.
+    #[serde(default)]
+    pub far_end: f64,
     /// The 90th percentile.
     pub p90: f64,
     /// The 99th percentile.
@@ -260,6 +263,7 @@ impl Summary {
             mean: mean(&series),
             deviation: deviation(&series),
             p50,
+            far_end: 0.0,
             p90: quantile(&ordered, 0.9),
             p99,
             p999: quantile(&ordered, 0.999),

@@ -6,19 +6,15 @@ pub mod faults;
 pub mod forward;
 pub mod installed;
 pub mod probe;
+pub mod reflector;
 pub mod template;
 pub mod time_stamps;
 pub mod truth;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
-use bofuss_frame::Pool;
 use bofuss_ports::{
-    AfPacket, BATCH_FRAMES, NetNs, PortDriver, StampOffer, StampSource, StampedSocket,
+    AfPacket, NetNs, StampOffer, StampSource, StampedSocket,
 };
 
 use crate::error::Result;
@@ -26,7 +22,8 @@ use crate::subject::controller::SwitchAddress;
 use crate::subject::faults::Faults;
 use crate::subject::forward::READY;
 use crate::subject::probe::FrameProbe;
-use crate::subject::template::reflect;
+use crate::subject::reflector::{FarEnd, Reflector};
+use crate::subject::template::SignedFrame;
 use crate::subject::time_stamps::{StampedEnds, TimeStamps};
 use crate::subject::truth::TrueDelays;
 use crate::testbed::foreign::{kernel_datapath, original_is_in};
@@ -35,11 +32,6 @@ use crate::testbed::held::held;
 use crate::testbed::net::{Bed, HOST_PORT, SWITCH_PORTS, context, run};
 use crate::testbed::setup::Setup;
 use crate::testbed::traffic::open;
-
-/// Bytes of frames in a reflector.
-const POOL_BYTES: usize = 16 << 20;
-/// The time that a reflector without frames sleeps.
-const IDLE: Duration = Duration::from_micros(20);
 
 /// A set-up by its name.
 #[derive(Clone, Debug, PartialEq)]
@@ -353,21 +345,19 @@ impl TestSubject {
         }
     }
 
-    /// Reflects frames at the far side until dropped.
+    /// Reflects frames at the far side, if another machine does not. The chosen clock stamps those
+    /// that are signed as `stamped`.
     ///
     /// Errors: the interface's.
-    pub fn reflector(&self) -> Result<Option<Reflector>> {
+    pub fn reflector(&self, stamped: Option<&SignedFrame>) -> Result<Option<Reflector>> {
         if self.is_reflected_elsewhere() {
             return Ok(None);
         }
-        let port = self.port(true)?;
-        let over = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&over);
-        let thread = std::thread::spawn(move || reflect_all(port, &|| until.load(Relaxed)));
-        Ok(Some(Reflector {
-            over,
-            thread: Some(thread),
-        }))
+        let mut far_end = None;
+        if let (Some(frame), Some(source)) = (stamped, self.stamps.source()) {
+            far_end = Some(FarEnd::new(self.stamped_socket(true, source)?, frame));
+        }
+        Ok(Some(Reflector::start(self.port(true)?, far_end)))
     }
 }
 
@@ -388,50 +378,6 @@ pub fn virtual_stamps(wanted: Option<TimeStamps>) -> Result<TimeStamps> {
 
 fn stamped_socket(interface: &str, source: StampSource) -> Result<StampedSocket> {
     StampedSocket::open(interface, source).map_err(context(interface))
-}
-
-/// A thread that reflects frames, ended when dropped.
-pub struct Reflector {
-    over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<()>>>,
-}
-
-impl Drop for Reflector {
-    fn drop(&mut self) {
-        self.over.store(true, Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Sends frames of UDP back where they came from, until `over` returns true.
-///
-/// Errors: the interface's.
-pub fn reflect_all(mut port: AfPacket, over: &dyn Fn() -> bool) -> Result<()> {
-    let pool = Pool::new(POOL_BYTES);
-    let mut frames = Vec::with_capacity(BATCH_FRAMES);
-    while !over() {
-        port.recv(&pool, &mut frames, BATCH_FRAMES)
-            .map_err(|e| e.to_string())?;
-        if frames.is_empty() {
-            std::thread::sleep(IDLE);
-            continue;
-        }
-        let mut back = Vec::with_capacity(frames.len());
-        for frame in frames.drain(..) {
-            let mut bytes = frame.bytes().to_vec();
-            if reflect(&mut bytes) {
-                back.extend(pool.frame(&bytes));
-            }
-        }
-        while !back.is_empty() && !over() {
-            if port.send(&mut back).map_err(|e| e.to_string())? == 0 {
-                std::thread::sleep(IDLE);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Runs `work` in a network namespace of its own if there is a set-up to start, otherwise here.

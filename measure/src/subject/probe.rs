@@ -107,6 +107,9 @@ pub struct Observation {
     pub rate: (f64, f64),
     /// Frames that arrived without the expected time stamp, or before they were sent by the stamps.
     pub unstamped: u32,
+    /// The median time that a frame was at the end that sent it back, nanoseconds; 0 if there is
+    /// none, or it does not stamp.
+    pub far_end_ns: f64,
 }
 
 impl Observation {

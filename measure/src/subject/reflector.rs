@@ -1,0 +1,172 @@
+//! Sends frames back where they come from, and stamps how long each was here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bofuss_frame::{Frame, Pool};
+use bofuss_ports::{AfPacket, BATCH_FRAMES, PortDriver, StampedSocket};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::error::{Error, Result};
+use crate::statistics::median;
+use crate::subject::template::{SignedFrame, reflect};
+use crate::testbed::net::context;
+
+/// Bytes of frames in a reflector.
+const POOL_BYTES: usize = 16 << 20;
+/// The time after which a reflector without frames looks whether it is over.
+const LOOK: Duration = Duration::from_millis(50);
+/// The pause of a reflector whose port has no room.
+const PAUSE: Duration = Duration::from_micros(20);
+/// Frames of which the far end has no departure yet: beyond these it begins anew.
+const MAX_INSIDE: usize = 1 << 16;
+/// The far end in errors.
+const FAR: &str = "the far end";
+
+/// A thread that reflects frames, ended when dropped.
+pub struct Reflector {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Vec<f64>>>>,
+}
+
+/// The stamps of frames at the end that sends them back: how long each was there depends on what
+/// woke the processor, so that a wire's round trips have another share of it than a switch's.
+pub struct FarEnd {
+    socket: StampedSocket,
+    frame: SignedFrame,
+    /// The arrivals of frames that have not departed, by run and number.
+    inside: HashMap<(u16, u32), u64>,
+    took_ns: Vec<f64>,
+}
+
+impl Reflector {
+    /// Reflects frames of this port, and stamps them if asked to.
+    pub fn start(port: AfPacket, far_end: Option<FarEnd>) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&over);
+        let thread =
+            std::thread::spawn(move || reflect_all(port, far_end, &|| until.load(Relaxed)));
+        Self {
+            over,
+            thread: Some(thread),
+        }
+    }
+
+    /// Ends it. Returns the median time that a frame was here, nanoseconds, if it stamps.
+    ///
+    /// Errors: the interface's.
+    pub fn end(mut self) -> Result<Option<f64>> {
+        self.over.store(true, Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        let failed = |_| Error::from("the far end has ended");
+        let took_ns = ended.transpose().map_err(failed)?.transpose()?;
+        let took_ns = took_ns.filter(|took_ns| !took_ns.is_empty());
+        Ok(took_ns.map(|took_ns| median(&took_ns)))
+    }
+}
+
+impl Drop for Reflector {
+    fn drop(&mut self) {
+        self.over.store(true, Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl FarEnd {
+    /// Stamps frames that are signed as this one, by a socket of their own.
+    pub fn new(socket: StampedSocket, frame: &SignedFrame) -> Self {
+        Self {
+            socket,
+            frame: frame.clone(),
+            inside: HashMap::new(),
+            took_ns: Vec::new(),
+        }
+    }
+
+    /// Sends frames, as many as there is room for, and removes them from the list.
+    ///
+    /// Errors: the interface's.
+    fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize> {
+        let mut sent = 0;
+        for frame in frames.iter() {
+            if !self.socket.send(frame.bytes()).map_err(context(FAR))? {
+                break;
+            }
+            sent += 1;
+        }
+        frames.drain(..sent);
+        Ok(sent)
+    }
+
+    /// Notes the stamps that have come.
+    ///
+    /// Errors: the interface's.
+    fn collect(&mut self) -> Result<()> {
+        while let Some(stamped) = self.socket.next_received().map_err(context(FAR))? {
+            let signature = self.frame.read_from_end(stamped.bytes);
+            if let Some((signature, at)) = signature.zip(stamped.nanos) {
+                if self.inside.len() >= MAX_INSIDE {
+                    self.inside.clear();
+                }
+                self.inside.insert((signature.run, signature.number), at);
+            }
+        }
+        while let Some(stamped) = self.socket.next_sent().map_err(context(FAR))? {
+            let signature = self.frame.read_from_end(stamped.bytes);
+            if let Some((signature, at)) = signature.zip(stamped.nanos) {
+                let arrived = self.inside.remove(&(signature.run, signature.number));
+                let took = arrived.and_then(|arrived| at.checked_sub(arrived));
+                self.took_ns.extend(took.map(|took| took as f64));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sends frames of UDP back where they came from, until `over` returns true. Each frame wakes it:
+/// were it to look now and then, the time that a frame waits would depend on the delay before it.
+/// Returns how long each was here, nanoseconds, if it stamps.
+///
+/// Errors: the interface's.
+pub fn reflect_all(
+    mut port: AfPacket,
+    mut far_end: Option<FarEnd>,
+    over: &dyn Fn() -> bool,
+) -> Result<Vec<f64>> {
+    let pool = Pool::new(POOL_BYTES);
+    let mut frames = Vec::with_capacity(BATCH_FRAMES);
+    let look = Timespec::try_from(LOOK).map_err(context("a time"))?;
+    while !over() {
+        let fd = port.fd().expect("a socket");
+        let mut watched = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+        // A signal ends the wait, and is no failure.
+        let _ = poll(&mut watched, Some(&look));
+        port.recv(&pool, &mut frames, BATCH_FRAMES)
+            .map_err(context(FAR))?;
+        let mut back = Vec::with_capacity(frames.len());
+        for frame in frames.drain(..) {
+            let mut bytes = frame.bytes().to_vec();
+            if reflect(&mut bytes) {
+                back.extend(pool.frame(&bytes));
+            }
+        }
+        while !back.is_empty() && !over() {
+            let sent = match &mut far_end {
+                Some(far_end) => far_end.send(&mut back)?,
+                None => port.send(&mut back).map_err(context(FAR))?,
+            };
+            if sent == 0 {
+                std::thread::sleep(PAUSE);
+            }
+        }
+        if let Some(far_end) = &mut far_end {
+            far_end.collect()?;
+        }
+    }
+    Ok(far_end.map(|far_end| far_end.took_ns).unwrap_or_default())
+}
