@@ -292,7 +292,9 @@ impl<'a, S: Sink> Walk<'a, S> {
         for replica in found.replicas {
             let mut copy = clone.copy();
             if let Some(most) = found.truncate {
-                copy.truncate = Some(most as usize);
+                // The program may have truncated the packet to fewer bytes.
+                let before = copy.truncate.unwrap_or(usize::MAX);
+                copy.truncate = Some(before.min(most as usize));
             }
             self.replicate(copy, replica);
         }

@@ -156,7 +156,7 @@ impl Interpreter<'_> {
         self.clones += 1;
         for (port, instance) in &session.copies {
             let mut copy = clone.clone();
-            copy.truncate = session.truncate.or(copy.truncate);
+            copy.truncate = copy.truncate.into_iter().chain(session.truncate).min();
             self.set_standard(&mut copy, "egress_rid", *instance);
             waiting.push_back(Waiting::Egress(*port, copy));
         }
