@@ -6,9 +6,17 @@ use alloc::vec::Vec;
 use crate::error::ControlError;
 use crate::int::Int;
 use crate::program::Profile;
+use crate::table::Does;
 
 /// A member's action and its data.
 pub type Bound = (usize, Vec<Int>);
+
+/// The members of the largest group, each as often as it weighs.
+const MAX_GROUP: u64 = 1 << 16;
+/// The members of all groups of a profile, each as often as it weighs.
+const MAX_PLACES: u64 = 1 << 24;
+/// The most groups of a profile.
+const MAX_GROUPS: usize = 1 << 20;
 
 /// The members and groups of an action profile.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +24,28 @@ pub struct ProfileState {
     members: BTreeMap<u32, Bound>,
     /// Each member as often as it weighs, in the order of members.
     groups: BTreeMap<u32, Vec<u32>>,
+    /// How many members all groups have, each as often as it weighs.
+    places: u64,
+    /// By member: how many groups, entries and default entries have it, if any does.
+    member_users: BTreeMap<u32, usize>,
+    /// By group: how many entries and default entries have it, if any does.
+    group_users: BTreeMap<u32, usize>,
     size: usize,
+}
+
+/// Counts one user more.
+fn add_user(users: &mut BTreeMap<u32, usize>, id: u32) {
+    *users.entry(id).or_default() += 1;
+}
+
+/// Counts one user less.
+fn drop_user(users: &mut BTreeMap<u32, usize>, id: u32) {
+    if let Some(count) = users.get_mut(&id) {
+        *count -= 1;
+        if *count == 0 {
+            users.remove(&id);
+        }
+    }
 }
 
 impl ProfileState {
@@ -38,12 +67,36 @@ impl ProfileState {
         &self.groups
     }
 
-    /// Adds a member. Errors: it is there, no room.
-    pub fn insert_member(&mut self, id: u32, bound: Bound) -> Result<(), ControlError> {
+    /// Counts an entry or a default entry that has a member or a group.
+    pub fn begin_use(&mut self, does: &Does) {
+        match does {
+            Does::Action(..) => {}
+            Does::Member(id) => add_user(&mut self.member_users, *id),
+            Does::Group(id) => add_user(&mut self.group_users, *id),
+        }
+    }
+
+    /// Counts one less.
+    pub fn end_use(&mut self, does: &Does) {
+        match does {
+            Does::Action(..) => {}
+            Does::Member(id) => drop_user(&mut self.member_users, *id),
+            Does::Group(id) => drop_user(&mut self.group_users, *id),
+        }
+    }
+
+    /// Adds a member. `going` of the members need no room, as they will be removed next. Errors: it
+    /// is there, no room.
+    pub fn insert_member(
+        &mut self,
+        id: u32,
+        bound: Bound,
+        going: usize,
+    ) -> Result<(), ControlError> {
         if self.members.contains_key(&id) {
             return Err(ControlError::Exists);
         }
-        if self.members.len() >= self.size {
+        if self.members.len().saturating_sub(going) >= self.size {
             return Err(ControlError::Full);
         }
         self.members.insert(id, bound);
@@ -57,9 +110,9 @@ impl ProfileState {
         Ok(())
     }
 
-    /// Removes a member that no group has. Errors: it is not there, it is in use.
+    /// Removes a member. Errors: it is not there, a group or an entry has it.
     pub fn delete_member(&mut self, id: u32) -> Result<(), ControlError> {
-        if self.groups.values().any(|members| members.contains(&id)) {
+        if self.member_users.contains_key(&id) {
             return Err(ControlError::InUse);
         }
         self.members
@@ -68,13 +121,19 @@ impl ProfileState {
             .ok_or(ControlError::NotFound)
     }
 
-    /// Adds or changes a group, of members and their weights. Errors: one is not there, a weight of
-    /// 0, more than the profile has room for.
+    /// Adds or changes a group, of members and their weights. Errors: one is not there, more than
+    /// the profile has room for.
     pub fn set_group(&mut self, id: u32, members: &[(u32, u32)]) -> Result<(), ControlError> {
         let mut sorted = members.to_vec();
         sorted.sort_unstable();
         let total: u64 = sorted.iter().map(|(_, weight)| u64::from(*weight)).sum();
-        if total > self.size.max(1) as u64 {
+        let replaced = self.groups.get(&id).map(Vec::len);
+        let others = self.places - replaced.unwrap_or(0) as u64;
+        let is_one_more = replaced.is_none() && self.groups.len() >= MAX_GROUPS;
+        if total > (self.size.max(1) as u64).min(MAX_GROUP)
+            || others + total > MAX_PLACES
+            || is_one_more
+        {
             return Err(ControlError::Full);
         }
         let mut all = Vec::new();
@@ -84,16 +143,31 @@ impl ProfileState {
             }
             all.extend((0..weight).map(|_| member));
         }
-        self.groups.insert(id, all);
+        for same in all.chunk_by(|a, b| a == b) {
+            add_user(&mut self.member_users, same[0]);
+        }
+        let old = self.groups.insert(id, all);
+        self.places = others + total;
+        self.release_members(old.as_deref().unwrap_or_default());
         Ok(())
     }
 
-    /// Removes a group. Errors: it is not there.
+    /// Removes a group. Errors: it is not there, an entry has it.
     pub fn delete_group(&mut self, id: u32) -> Result<(), ControlError> {
-        self.groups
-            .remove(&id)
-            .map(drop)
-            .ok_or(ControlError::NotFound)
+        if self.group_users.contains_key(&id) {
+            return Err(ControlError::InUse);
+        }
+        let old = self.groups.remove(&id).ok_or(ControlError::NotFound)?;
+        self.places -= old.len() as u64;
+        self.release_members(&old);
+        Ok(())
+    }
+
+    /// Counts a group less as a user of its members.
+    fn release_members(&mut self, members: &[u32]) {
+        for same in members.chunk_by(|a, b| a == b) {
+            drop_user(&mut self.member_users, same[0]);
+        }
     }
 
     /// The member of a group that a hash chooses; `None` if it has none.

@@ -134,7 +134,13 @@ impl Switch {
             does: self.checked(row, entry.does)?,
             ..entry
         };
-        self.state.tables[table].insert(&row.key, entry, row.size)
+        // Of a table with a profile, a number: it costs nothing to copy.
+        let used = row.profile.map(|profile| (profile, entry.does.clone()));
+        let handle = self.state.tables[table].insert(&row.key, entry, row.size)?;
+        if let Some((profile, does)) = used {
+            self.state.profiles[profile].begin_use(&does);
+        }
+        Ok(handle)
     }
 
     /// Gives an entry another action. Errors: it is not there, what does not fit the table.
@@ -144,6 +150,14 @@ impl Switch {
             return Err(ControlError::Constant);
         }
         let does = self.checked(row, does)?;
+        let Some(profile) = row.profile else {
+            return self.state.tables[table].set_does(handle, does);
+        };
+        let old = self.state.tables[table].get(handle);
+        let old = old.ok_or(ControlError::NotFound)?.does.clone();
+        let profile = &mut self.state.profiles[profile];
+        profile.begin_use(&does);
+        profile.end_use(&old);
         self.state.tables[table].set_does(handle, does)
     }
 
@@ -153,7 +167,11 @@ impl Switch {
         if row.const_entries {
             return Err(ControlError::Constant);
         }
-        self.state.tables[table].remove(&row.key, handle)
+        let entry = self.state.tables[table].remove(&row.key, handle)?;
+        if let Some(profile) = row.profile {
+            self.state.profiles[profile].end_use(&entry.does);
+        }
+        Ok(entry)
     }
 
     /// The entry of exactly this key and priority. Errors: what does not fit the table.
@@ -176,7 +194,16 @@ impl Switch {
         if row.const_default && does != original {
             return Err(ControlError::Constant);
         }
-        self.state.tables[table].default = does;
+        let old = core::mem::replace(&mut self.state.tables[table].default, does);
+        if let Some(profile) = row.profile {
+            let profile = &mut self.state.profiles[profile];
+            if let Some(new) = &self.state.tables[table].default {
+                profile.begin_use(new);
+            }
+            if let Some(old) = &old {
+                profile.end_use(old);
+            }
+        }
         Ok(())
     }
 
@@ -299,7 +326,19 @@ impl Switch {
     }
 
     /// Adds a member, or changes one. Errors: what does not fit, no room.
-    pub fn set_member(&mut self, profile: usize, id: u32, (action, data): Bound) -> Result<()> {
+    pub fn set_member(&mut self, profile: usize, id: u32, bound: Bound) -> Result<()> {
+        self.replace_members(profile, id, bound, 0)
+    }
+
+    /// The same for a member in place of others: `going` of the members need no room, as the caller
+    /// removes them next. Errors: what does not fit, no room.
+    pub fn replace_members(
+        &mut self,
+        profile: usize,
+        id: u32,
+        (action, data): Bound,
+        going: usize,
+    ) -> Result<()> {
         let mut tables = self.program.tables.iter();
         let has = |table: &Table| {
             table.profile == Some(profile)
@@ -317,15 +356,12 @@ impl Switch {
         if state.members().contains_key(&id) {
             state.modify_member(id, (action, data))
         } else {
-            state.insert_member(id, (action, data))
+            state.insert_member(id, (action, data), going)
         }
     }
 
     /// Removes a member. Errors: it is not there, a group or an entry has it.
     pub fn delete_member(&mut self, profile: usize, id: u32) -> Result<()> {
-        if self.used(profile, &Does::Member(id)) {
-            return Err(ControlError::InUse);
-        }
         self.state.profiles[profile].delete_member(id)
     }
 
@@ -341,17 +377,7 @@ impl Switch {
 
     /// Removes a group. Errors: it is not there, an entry has it.
     pub fn delete_group(&mut self, profile: usize, id: u32) -> Result<()> {
-        if self.used(profile, &Does::Group(id)) {
-            return Err(ControlError::InUse);
-        }
         self.state.profiles[profile].delete_group(id)
-    }
-
-    fn used(&self, profile: usize, does: &Does) -> bool {
-        let mut tables = self.program.tables.iter().zip(&self.state.tables);
-        tables.any(|(row, table)| {
-            row.profile == Some(profile) && table.iter().any(|(_, entry)| entry.does == *does)
-        })
     }
 
     /// Sets the direct counter of an entry. Errors: it is not there, the table has none.
