@@ -53,8 +53,21 @@ pub struct ActionInfo {
 pub struct ProfileInfo {
     pub index: usize,
     pub max_group_size: i32,
+    /// The size of a group is the number of its members, and not the sum of their weights.
+    counts_members: bool,
     /// The program's actions of the profile's tables, by the ids of actions.
     pub actions: BTreeMap<u32, usize>,
+}
+
+impl ProfileInfo {
+    /// The size of a group whose members have these weights.
+    pub fn group_size(&self, weights: impl Iterator<Item = u32>) -> u64 {
+        if self.counts_members {
+            weights.count() as u64
+        } else {
+            weights.map(u64::from).sum()
+        }
+    }
 }
 
 /// An array of counters, meters or registers, or a value set.
@@ -220,6 +233,7 @@ impl Info {
             let profile = ProfileInfo {
                 index,
                 max_group_size: row.max_group_size,
+                counts_members: row.sum_of_members.is_some(),
                 actions: actions.map(|(id, action)| (*id, action.index)).collect(),
             };
             self.profiles.insert(*id, profile);

@@ -2,13 +2,15 @@
 
 mod common;
 
+use std::ops::Range;
+
 use bofuss_p4::{Program, Switch};
 use bofuss_p4runtime::wire::entities::{
-    Action, ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember, CounterData,
-    CounterEntry, DirectCounterEntry, EntityKind, FieldMatch, FieldMatchExact,
-    FieldMatchFieldMatchType, Index, MulticastGroupEntry, PacketReplicationEngineEntry,
-    PacketReplicationEngineEntryType, Replica, ReplicaPortKind, TableAction, TableActionType,
-    TableEntry, ValueSetEntry, ValueSetMember,
+    Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup,
+    ActionProfileGroupMember, ActionProfileMember, CounterData, CounterEntry, DirectCounterEntry,
+    EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MulticastGroupEntry,
+    PacketReplicationEngineEntry, PacketReplicationEngineEntryType, Replica, ReplicaPortKind,
+    TableAction, TableActionType, TableEntry, ValueSetEntry, ValueSetMember,
 };
 use bofuss_p4runtime::wire::messages::{Error, Status as RpcStatus, Update, UpdateType};
 use bofuss_p4runtime::{Change, ChangePlayer, Pipeline};
@@ -267,6 +269,18 @@ async fn a_group_has_no_member_twice_and_keeps_its_max_size() {
             4,
             Code::InvalidArgument,
         ),
+        (
+            UpdateType::Insert,
+            vec![member(1)],
+            5,
+            Code::InvalidArgument,
+        ),
+        (
+            UpdateType::Insert,
+            vec![member(1)],
+            -1,
+            Code::InvalidArgument,
+        ),
         (UpdateType::Insert, vec![member(1)], 4, Code::Ok),
         (
             UpdateType::Modify,
@@ -284,4 +298,48 @@ async fn a_group_has_no_member_twice_and_keeps_its_max_size() {
         });
         assert_eq!(done(&mut controller, kind, group).await, expected);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_set_takes_the_place_of_another_in_a_full_profile() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let entry = |key: u8, values: Range<u8>| {
+        let rows = values.map(|value| ActionProfileAction {
+            action: Some(action("MyIngress.set", &[value])),
+            weight: 1,
+            watch_kind: None,
+        });
+        let set = ActionProfileActionSet {
+            action_profile_actions: rows.collect(),
+            ..ActionProfileActionSet::default()
+        };
+        let action = TableAction {
+            r#type: Some(TableActionType::ActionProfileActionSet(set)),
+        };
+        EntityKind::TableEntry(TableEntry {
+            action: Some(action),
+            ..exact("MyIngress.selected", key, Action::default())
+        })
+    };
+    // The profile has room for 16 members, and a group for 4.
+    for key in 0..4 {
+        let added = done(&mut controller, UpdateType::Insert, entry(key, 1..5)).await;
+        assert_eq!(added, Code::Ok);
+    }
+    for (kind, written, expected) in [
+        (UpdateType::Insert, entry(4, 1..2), Code::ResourceExhausted),
+        (UpdateType::Modify, entry(0, 5..9), Code::Ok),
+        (UpdateType::Modify, entry(0, 1..6), Code::InvalidArgument),
+    ] {
+        assert_eq!(done(&mut controller, kind, written).await, expected);
+    }
+    let asked = EntityKind::TableEntry(TableEntry {
+        table_id: id("MyIngress.selected"),
+        ..TableEntry::default()
+    });
+    let read = controller.read(asked).await.expect("it is there");
+    let others = (1..4).map(|key| entry(key, 1..5));
+    let wanted: Vec<EntityKind> = [entry(0, 5..9)].into_iter().chain(others).collect();
+    assert_eq!(read, wanted);
 }

@@ -94,7 +94,7 @@ impl Target<'_> {
     /// twice, unknown or too wide.
     fn action_data(&self, action: &Action) -> Result<Vec<Int>> {
         let info = self.info.actions.get(&action.action_id);
-        let absent = || Refusal::not_found(format!("there is no action {}", action.action_id));
+        let absent = || Refusal::invalid(format!("there is no action {}", action.action_id));
         let info = info.ok_or_else(absent)?;
         if action.params.len() != info.params.len() {
             let what = format!("{} has {} parameters", info.name, info.params.len());

@@ -46,6 +46,11 @@ impl Target<'_> {
         if kind == UpdateType::Modify && old_size.is_some_and(|old| *old != group.max_size) {
             return Err(Refusal::invalid("the max_size of a group cannot change"));
         }
+        let allowed = profile.max_group_size;
+        if group.max_size < 0 || allowed > 0 && group.max_size > allowed {
+            let what = format!("{} is no max_size that the P4Info allows", group.max_size);
+            return Err(Refusal::invalid(what));
+        }
         let mut seen = HashSet::new();
         if !group.members.iter().all(|m| seen.insert(m.member_id)) {
             return Err(Refusal::invalid("a member is there twice: it has a weight"));
@@ -57,11 +62,11 @@ impl Target<'_> {
             }
             members.push((member.member_id, weight(member.weight)?));
         }
-        let total: u64 = members.iter().map(|(_, weight)| u64::from(*weight)).sum();
+        let size = profile.group_size(members.iter().map(|(_, weight)| *weight));
         let most = [group.max_size, profile.max_group_size];
         let most = most.into_iter().filter(|most| *most > 0).min();
-        if most.is_some_and(|most| total > most as u64) {
-            let what = "the weights are more than the group may have";
+        if most.is_some_and(|most| size > most as u64) {
+            let what = "the members are more than the group may have";
             return Err(Refusal::new(Code::ResourceExhausted, what));
         }
         self.switch.set_group(index, group.group_id, &members)?;
@@ -69,9 +74,14 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Makes the members and the group of an action set. Errors: what does not fit; nothing is made
-    /// then.
-    pub fn make(&mut self, table: &TableInfo, set: &ActionProfileActionSet) -> Result<OneShot> {
+    /// Makes the members and the group of an action set. `going` members of the profile need no
+    /// room, as they will be removed next. Errors: what does not fit; nothing is made then.
+    pub fn make(
+        &mut self,
+        table: &TableInfo,
+        set: &ActionProfileActionSet,
+        going: usize,
+    ) -> Result<OneShot> {
         let absent = || Refusal::invalid(format!("{} has no action profile", table.name));
         let profile = self.info.profile(table.profile.ok_or_else(absent)?)?;
         let index = profile.index;
@@ -91,12 +101,17 @@ impl Target<'_> {
             let data = self.action_data(action)?;
             bound.push(((*found.ok_or_else(absent)?, data), weight(row.weight)?));
         }
+        let size = profile.group_size(bound.iter().map(|(_, weight)| *weight));
+        if profile.max_group_size > 0 && size > profile.max_group_size as u64 {
+            let what = "the set is larger than the P4Info allows a group";
+            return Err(Refusal::invalid(what));
+        }
         let mut made = OneShot {
             profile: index,
             group: 0,
             members: Vec::new(),
         };
-        let result = self.make_all(&mut made, bound);
+        let result = self.make_all(&mut made, bound, going);
         match result {
             Ok(()) => Ok(made),
             Err(refusal) => {
@@ -106,10 +121,16 @@ impl Target<'_> {
         }
     }
 
-    fn make_all(&mut self, made: &mut OneShot, bound: Vec<(bofuss_p4::Bound, u32)>) -> Result<()> {
+    fn make_all(
+        &mut self,
+        made: &mut OneShot,
+        bound: Vec<(bofuss_p4::Bound, u32)>,
+        going: usize,
+    ) -> Result<()> {
+        let profile = made.profile;
         for (bound, weight) in bound {
-            let id = self.own(|this, id| !this.switch.members(made.profile).contains_key(&id));
-            self.switch.set_member(made.profile, id, bound)?;
+            let id = self.own(|this, id| !this.switch.members(profile).contains_key(&id));
+            self.switch.replace_members(profile, id, bound, going)?;
             made.members.push((id, weight));
         }
         let group = self.own(|this, id| !this.switch.groups(made.profile).contains_key(&id));

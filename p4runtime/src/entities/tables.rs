@@ -86,7 +86,7 @@ impl Target<'_> {
         (key, priority): (Vec<Match>, i32),
     ) -> Result<()> {
         self.check_direct(table, entry)?;
-        let (does, one_shot) = self.does_or_makes(table, entry)?;
+        let (does, one_shot) = self.does_or_makes(table, entry, 0)?;
         let mut new = Entry::new(key, priority, does);
         new.idle_timeout = microseconds(entry.idle_timeout_ns);
         new.used = self.now;
@@ -111,7 +111,11 @@ impl Target<'_> {
             let side = self.side.entries.get_mut(&(table.index, handle));
             side.and_then(|side| side.one_shot.take())
         } else {
-            let (does, one_shot) = self.does_or_makes(table, entry)?;
+            // What was made for the old action goes when the new one is set.
+            let side = self.side.entries.get(&(table.index, handle));
+            let made = side.and_then(|side| side.one_shot.as_ref());
+            let going = made.map_or(0, |made| made.members.len());
+            let (does, one_shot) = self.does_or_makes(table, entry, going)?;
             if let Err(error) = self.switch.modify(table.index, handle, does) {
                 self.unmake(one_shot);
                 return Err(error.into());
@@ -172,16 +176,18 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// What the action of an entry does; of an action set, with what is made for it.
+    /// What the action of an entry does; of an action set, with what is made for it, for which
+    /// `going` members make room.
     fn does_or_makes(
         &mut self,
         table: &TableInfo,
         entry: &TableEntry,
+        going: usize,
     ) -> Result<(Does, Option<OneShot>)> {
         let action = entry.action.as_ref().and_then(|a| a.r#type.as_ref());
         match action.ok_or_else(|| Refusal::invalid("the entry has no action"))? {
             TableActionType::ActionProfileActionSet(set) => {
-                let made = self.make(table, set)?;
+                let made = self.make(table, set, going)?;
                 Ok((Does::Group(made.group), Some(made)))
             }
             action => Ok((self.does(table, action, false)?, None)),

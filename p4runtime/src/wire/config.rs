@@ -149,6 +149,9 @@ pub struct ActionProfile {
     pub size: i64,
     #[prost(int32, tag = "5")]
     pub max_group_size: i32,
+    /// A `SumOfMembers` as it came, encoded: whether it is there says enough.
+    #[prost(bytes = "vec", optional, tag = "7")]
+    pub sum_of_members: Option<Vec<u8>>,
     #[prost(bool, tag = "8")]
     pub weights_disallowed: bool,
 }
