@@ -42,6 +42,18 @@ impl DigestQueue {
         }
     }
 
+    /// Sets another configuration. What waits stays, and what is not acknowledged, too, unless
+    /// nothing is to be acknowledged any more.
+    pub fn configure(&mut self, config: DigestEntryConfig) {
+        self.config = config;
+        if config.ack_timeout_ns == 0 {
+            let lists: Vec<u64> = self.lists.keys().copied().collect();
+            for list in lists {
+                self.acknowledge(list);
+            }
+        }
+    }
+
     fn list_size(&self) -> usize {
         let size = usize::try_from(self.config.max_list_size).unwrap_or(0);
         if size == 0 {
@@ -197,6 +209,27 @@ mod tests {
             let list = queue.take(7, now + 1000).expect("old");
             assert_eq!(list.data.len(), 1);
         }
+    }
+
+    #[test]
+    fn another_configuration_leaves_what_waits_and_what_is_not_acknowledged() {
+        let config = |max_list_size, ack_timeout_ns| DigestEntryConfig {
+            max_timeout_ns: 1_000_000_000,
+            max_list_size,
+            ack_timeout_ns,
+        };
+        let mut queue = DigestQueue::new(config(1, 1_000_000_000));
+        assert!(queue.add(digest(1), 0));
+        let first = queue.take(7, 0).expect("full");
+        queue.configure(config(9, 1_000_000_000));
+        assert!(queue.add(digest(1), 10) && queue.add(digest(2), 10));
+        assert!(queue.take(7, 20).is_none(), "neither full nor old");
+        queue.configure(config(1, 0));
+        let second = queue.take(7, 20).expect("full");
+        assert_eq!(second.data, [digest(2)]);
+        assert_eq!(second.list_id, first.list_id + 1);
+        assert!(queue.add(digest(1), 30));
+        assert!(queue.take(7, 30).is_some(), "it is not known any more");
     }
 
     #[test]

@@ -73,7 +73,10 @@ impl Target<'_> {
         if times.iter().any(|time| *time < 0) || config.max_list_size < 0 {
             return Err(Refusal::invalid("a time or size is below 0"));
         }
-        self.side.digests.insert(id, DigestQueue::new(config));
+        match self.side.digests.get_mut(&id) {
+            Some(queue) => queue.configure(config),
+            None => drop(self.side.digests.insert(id, DigestQueue::new(config))),
+        }
         Ok(())
     }
 }
