@@ -11,7 +11,7 @@ use num_bigint::{BigInt, Sign};
 /// left in any field: the loader allows none that wide.
 const MAX_SHIFT: u32 = 1 << 16;
 
-/// The bits of the largest product.
+/// The bits of the largest product, and of the largest value that is shifted to the left.
 const MAX_PRODUCT: u64 = 1 << 17;
 
 /// A whole number. Most values are small; those that leave the range of an `i128` are boxed.
@@ -177,10 +177,15 @@ impl Int {
     /// The product. Choice: of one above 2^17 bits, its lowest bits, of which a field takes fewer.
     pub fn mul(&self, other: &Self) -> Self {
         let product = self.with(other, i128::checked_mul, |a, b| a * b);
-        if product.bits() > MAX_PRODUCT {
-            product.wrapped(MAX_PRODUCT as u32)
+        product.bounded()
+    }
+
+    /// The value, or its lowest bits if it has more than the largest product.
+    fn bounded(self) -> Self {
+        if self.bits() > MAX_PRODUCT {
+            self.wrapped(MAX_PRODUCT as u32)
         } else {
-            product
+            self
         }
     }
 
@@ -223,12 +228,13 @@ impl Int {
         }
     }
 
-    /// Shifted to the left. Choice: 0 if `by` is negative or above 2^16.
+    /// Shifted to the left. Choice: 0 if `by` is negative or above 2^16; of a value of more than
+    /// 2^17 bits, its lowest bits, of which a field takes fewer.
     pub fn shl(&self, by: &Self) -> Self {
         match u32::try_from(by.index()) {
             Ok(by) if by <= MAX_SHIFT => match self {
                 Self::Small(value) if self.bits() + u64::from(by) < 127 => Self::Small(value << by),
-                Self::Small(_) | Self::Big(_) => Self::big(self.to_big() << by),
+                Self::Small(_) | Self::Big(_) => Self::big(self.to_big() << by).bounded(),
             },
             Ok(_) | Err(_) => Self::ZERO,
         }
@@ -365,6 +371,11 @@ mod tests {
         assert_eq!(Int::Small(-8).shr(&Int::Small(1)), Int::Small(-4));
         assert_eq!(Int::power(200).shr(&Int::Small(199)), Int::Small(2));
         assert_eq!(Int::power(200).shr(&Int::power(99)), Int::ZERO);
+        let mut value = Int::Small(-3);
+        for _ in 0..9 {
+            value = value.shl(&Int::Small(1 << 16));
+            assert!(value.bits() <= MAX_PRODUCT);
+        }
     }
 
     #[test]

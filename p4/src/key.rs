@@ -133,7 +133,7 @@ impl Key {
         }
     }
 
-    /// The `width` bits, of 1 to 64, which end `end` whole bytes before the end of the key.
+    /// The `width` bits, of 0 to 64, which end `end` whole bytes before the end of the key.
     #[inline]
     pub fn word(&self, end: usize, width: u32) -> u64 {
         let all = match &self.bits {
@@ -143,6 +143,21 @@ impl Key {
                 last.fold(0, |word, byte| word << 8 | u64::from(*byte))
             }
         };
-        all & u64::MAX >> (u64::BITS - width)
+        all & u64::MAX.checked_shr(u64::BITS - width).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_key_is_read_with_as_many_bits_as_it_has() {
+        let mut key = Key::default();
+        key.push_word(0x123, 9, 0);
+        key.push_word(0x4f, 7, 2);
+        for (end, width, wanted) in [(0, 7, 0x4f), (1, 9, 0x123), (1, 64, 0x123), (1, 0, 0)] {
+            assert_eq!(key.word(end, width), wanted, "{width} bits");
+        }
     }
 }

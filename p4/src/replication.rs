@@ -81,15 +81,15 @@ impl Replication {
             return Err(ControlError::Invalid("group 0 means no multicast".into()));
         }
         check_width("group", id, self.group_bits)?;
+        if replicas.is_empty() {
+            self.groups.remove(&id);
+            return Ok(());
+        }
         self.check_replicas(&replicas)?;
-        if replicas.len() > MAX_REPLICAS || self.groups.len() >= MAX_GROUPS {
+        if replicas.len() > MAX_REPLICAS || !has_room(&self.groups, id) {
             return Err(ControlError::Full);
         }
-        if replicas.is_empty() {
-            drop(self.groups.remove(&id))
-        } else {
-            drop(self.groups.insert(id, replicas))
-        }
+        self.groups.insert(id, replicas);
         Ok(())
     }
 
@@ -100,7 +100,7 @@ impl Replication {
             return Ok(());
         };
         self.check_replicas(&session.replicas)?;
-        if session.replicas.len() > MAX_REPLICAS || self.sessions.len() >= MAX_GROUPS {
+        if session.replicas.len() > MAX_REPLICAS || !has_room(&self.sessions, id) {
             return Err(ControlError::Full);
         }
         self.sessions.insert(id, session);
@@ -111,6 +111,11 @@ impl Replication {
         let mut ports = replicas.iter();
         ports.try_for_each(|replica| self.check_port(replica.port))
     }
+}
+
+/// Returns true if there is room for what has this number: it is there, or can be one more.
+fn has_room<T>(rows: &BTreeMap<u32, T>, id: u32) -> bool {
+    rows.len() < MAX_GROUPS || rows.contains_key(&id)
 }
 
 /// Checks that a number has at most `bits` bits.
