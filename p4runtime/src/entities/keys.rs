@@ -113,11 +113,8 @@ fn write_field(info: &FieldInfo, part: &Match) -> Option<Said> {
         MatchKind::Exact | MatchKind::Valid => Said::Exact(FieldMatchExact { value }),
         MatchKind::Optional => Said::Optional(FieldMatchOptional { value }),
         MatchKind::Lpm => {
-            let ones = (1..=width).take_while(|length| {
-                let prefix = Match::Lpm(Int::ZERO, *length).value_and_mask(width).1;
-                mask.and(&prefix) == prefix
-            });
-            let prefix_len = ones.count() as i32;
+            let rest = Int::highest(width).xor(&mask).bits();
+            let prefix_len = u64::from(width).saturating_sub(rest) as i32;
             Said::Lpm(FieldMatchLpm { value, prefix_len })
         }
         // Ranges are done above.
@@ -126,4 +123,36 @@ fn write_field(info: &FieldInfo, part: &Match) -> Option<Said> {
             Said::Ternary(FieldMatchTernary { value, mask })
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_of_all_lengths_are_read_as_they_were_written() {
+        let info = FieldInfo {
+            id: 1,
+            name: "x".into(),
+            width: 128,
+            kind: MatchKind::Lpm,
+        };
+        for length in 1..=128 {
+            let value = Match::Lpm(Int::ZERO, length).value_and_mask(128).1;
+            let prefix = Match::Lpm(value.clone(), length);
+            // A program may be compiled with a more general kind.
+            for part in [&prefix, &Match::Ternary(value.clone(), value.clone())] {
+                let Some(Said::Lpm(said)) = write_field(&info, part) else {
+                    panic!("{part:?} is a prefix");
+                };
+                assert_eq!(said.prefix_len, length as i32);
+                let given = FieldMatch {
+                    field_id: 1,
+                    field_match_type: Some(Said::Lpm(said)),
+                };
+                let read = parse_field(&info, &given);
+                assert_eq!(read.as_ref(), Ok(&prefix));
+            }
+        }
+    }
 }
