@@ -26,6 +26,8 @@ pub struct OneShot {
 pub struct EntrySide {
     pub controller_metadata: u64,
     pub metadata: Vec<u8>,
+    /// As it was written; the switch has whole microseconds.
+    pub idle_timeout_ns: i64,
     pub one_shot: Option<OneShot>,
     /// The time of use in µs for which the controller was last told that the entry is idle, and
     /// when it was.
@@ -37,6 +39,8 @@ pub struct EntrySide {
 pub struct Side {
     /// By the index of the table in the program, and the entry.
     pub entries: HashMap<(usize, Handle), EntrySide>,
+    /// That of default entries which have metadata, by the index of the table in the program.
+    pub defaults: HashMap<usize, EntrySide>,
     /// `max_size`, by the index of the action profile and the group.
     pub max_sizes: HashMap<(usize, u32), i32>,
     /// The metadata of multicast groups.

@@ -8,9 +8,10 @@ use bofuss_p4::{Program, Switch};
 use bofuss_p4runtime::wire::entities::{
     Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup,
     ActionProfileGroupMember, ActionProfileMember, CounterData, CounterEntry, DirectCounterEntry,
-    EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MulticastGroupEntry,
-    PacketReplicationEngineEntry, PacketReplicationEngineEntryType, Replica, ReplicaPortKind,
-    TableAction, TableActionType, TableEntry, ValueSetEntry, ValueSetMember,
+    EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MeterConfig,
+    MeterCounterData, MeterEntry, MulticastGroupEntry, PacketReplicationEngineEntry,
+    PacketReplicationEngineEntryType, Replica, ReplicaPortKind, TableAction, TableActionType,
+    TableEntry, TableEntryIdleTimeout, ValueSetEntry, ValueSetMember,
 };
 use bofuss_p4runtime::wire::messages::{Error, Status as RpcStatus, Update, UpdateType};
 use bofuss_p4runtime::{Change, ChangePlayer, Pipeline};
@@ -342,4 +343,148 @@ async fn an_action_set_takes_the_place_of_another_in_a_full_profile() {
     let others = (1..4).map(|key| entry(key, 1..5));
     let wanted: Vec<EntityKind> = [entry(0, 5..9)].into_iter().chain(others).collect();
     assert_eq!(read, wanted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_default_entry_has_its_metadata_until_it_is_reset() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let bare = TableEntry {
+        table_id: id("MyIngress.exactly"),
+        is_default_action: true,
+        ..TableEntry::default()
+    };
+    let written = TableEntry {
+        action: exact("MyIngress.exactly", 0, action("MyIngress.send", &[3])).action,
+        controller_metadata: 7,
+        metadata: vec![1, 2],
+        ..bare.clone()
+    };
+    let other = TableEntry {
+        controller_metadata: 8,
+        ..bare.clone()
+    };
+    let set = EntityKind::TableEntry(written.clone());
+    let set = done(&mut controller, UpdateType::Modify, set).await;
+    assert_eq!(set, Code::Ok);
+    let written = EntityKind::TableEntry(written);
+    for (asked, wanted) in [(bare.clone(), vec![written]), (other, Vec::new())] {
+        let read = controller.read(EntityKind::TableEntry(asked)).await;
+        assert_eq!(read.expect("the table is there"), wanted);
+    }
+    let reset = EntityKind::TableEntry(bare.clone());
+    let reset = done(&mut controller, UpdateType::Modify, reset).await;
+    assert_eq!(reset, Code::Ok);
+    let read = controller.read(EntityKind::TableEntry(bare)).await;
+    let read = read.expect("the table is there");
+    let [EntityKind::TableEntry(read)] = &read[..] else {
+        panic!("{read:?}");
+    };
+    assert_eq!((read.controller_metadata, &read.metadata[..]), (0, &[][..]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_timeout_is_read_as_it_was_written() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let entry = EntityKind::TableEntry(TableEntry {
+        idle_timeout_ns: 3_600_000_000_001,
+        ..exact("MyIngress.aging", 5, action("MyIngress.send", &[3]))
+    });
+    let added = done(&mut controller, UpdateType::Insert, entry.clone()).await;
+    assert_eq!(added, Code::Ok);
+    let asked = EntityKind::TableEntry(TableEntry {
+        table_id: id("MyIngress.aging"),
+        ..TableEntry::default()
+    });
+    let read = controller.read(asked).await;
+    assert_eq!(read.expect("the table is there"), [entry]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_fit_is_refused_with_the_code_of_the_specification() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let cell = |index| {
+        EntityKind::CounterEntry(CounterEntry {
+            counter_id: id("MyIngress.seen"),
+            index: Some(Index { index }),
+            data: None,
+        })
+    };
+    let meter = |config, counter_data| {
+        EntityKind::MeterEntry(MeterEntry {
+            meter_id: id("MyIngress.paced"),
+            index: Some(Index { index: 0 }),
+            config,
+            counter_data,
+        })
+    };
+    let one_rate = MeterConfig {
+        eburst: 1,
+        ..MeterConfig::default()
+    };
+    let entry = exact("MyIngress.exactly", 5, action("MyIngress.send", &[3]));
+    let with_time = TableEntry {
+        time_since_last_hit: Some(TableEntryIdleTimeout::default()),
+        ..entry.clone()
+    };
+    let constant = TableEntry {
+        is_const: true,
+        ..entry
+    };
+    let fixed = exact("MyIngress.fixed", 1, action("MyIngress.send", &[1]));
+    let fixed_without = TableEntry {
+        action: None,
+        ..fixed.clone()
+    };
+    let mut unknown = exact("MyIngress.selected", 5, Action::default());
+    unknown.action = Some(action_set(Action {
+        action_id: 1,
+        params: Vec::new(),
+    }));
+    use UpdateType::{Insert, Modify};
+    for (kind, written, expected) in [
+        (Modify, cell(-1), Code::InvalidArgument),
+        (Modify, cell(4), Code::OutOfRange),
+        (Modify, meter(Some(one_rate), None), Code::InvalidArgument),
+        (
+            Modify,
+            meter(None, Some(MeterCounterData::default())),
+            Code::Unimplemented,
+        ),
+        (
+            Insert,
+            EntityKind::TableEntry(with_time),
+            Code::InvalidArgument,
+        ),
+        (
+            Insert,
+            EntityKind::TableEntry(constant),
+            Code::InvalidArgument,
+        ),
+        (
+            Modify,
+            EntityKind::TableEntry(fixed),
+            Code::PermissionDenied,
+        ),
+        (Modify, EntityKind::TableEntry(fixed_without), Code::Ok),
+        (
+            Insert,
+            EntityKind::TableEntry(unknown),
+            Code::InvalidArgument,
+        ),
+    ] {
+        let what = format!("{written:?}");
+        let answer = done(&mut controller, kind, written).await;
+        assert_eq!(answer, expected, "{what}");
+    }
+    let absent = EntityKind::DirectCounterEntry(DirectCounterEntry {
+        table_entry: Some(exact("MyIngress.exactly", 77, Action::default())),
+        data: None,
+    });
+    for (asked, expected) in [(cell(-1), Code::InvalidArgument), (absent, Code::NotFound)] {
+        let refused = controller.read(asked).await.expect_err("it is not there");
+        assert_eq!(refused.code(), expected);
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::tables::{count, rates, shown_count, shown_rates};
+use super::amounts::{count, no_colors, rates, shown_count, shown_rates};
 use super::{Target, View, entity};
 use crate::error::{Refusal, Result};
 use crate::info::{ArrayInfo, Info};
@@ -21,6 +21,18 @@ pub enum Cell {
     Counter,
     Meter,
     Register,
+}
+
+impl ArrayInfo {
+    /// The cell that an index names. Errors: it is below 0, or there is none.
+    pub fn cell(&self, index: Index) -> Result<usize> {
+        let what = || format!("{} has {} cells", self.name, self.size);
+        match usize::try_from(index.index) {
+            Ok(index) if index < self.size => Ok(index),
+            Ok(_) => Err(Refusal::new(tonic::Code::OutOfRange, what())),
+            Err(_) => Err(Refusal::invalid(what())),
+        }
+    }
 }
 
 /// The arrays of a kind, by id.
@@ -44,10 +56,7 @@ impl Target<'_> {
             }
             return Ok((array.index, 0..array.size));
         };
-        let index = usize::try_from(index.index).ok();
-        let index = index.filter(|index| *index < array.size);
-        let what = || format!("{} has {} cells", array.name, array.size);
-        let index = index.ok_or_else(|| Refusal::new(tonic::Code::OutOfRange, what()))?;
+        let index = array.cell(index)?;
         Ok((array.index, index..index + 1))
     }
 
@@ -65,6 +74,7 @@ impl Target<'_> {
     }
 
     pub fn set_meter(&mut self, entry: &MeterEntry) -> Result<()> {
+        no_colors(entry.counter_data.is_some())?;
         let (array, cells) = self.cells(Cell::Meter, entry.meter_id, entry.index)?;
         let rates = entry.config.as_ref().map(rates).transpose()?;
         for cell in cells {

@@ -1,5 +1,6 @@
 //! Entities: what updates write and requests read.
 
+mod amounts;
 mod cells;
 mod keys;
 mod profiles;

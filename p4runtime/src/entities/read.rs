@@ -2,9 +2,10 @@
 
 use bofuss_p4::{Does, Match};
 
+use super::amounts::{no_colors, shown_count, shown_rates};
 use super::cells::{Cell, arrays};
 use super::keys::parse_key;
-use super::tables::{priority, shown_count, shown_rates};
+use super::tables::priority;
 use super::{View, entity};
 use crate::error::{Refusal, Result};
 use crate::info::{Info, TableInfo};
@@ -50,11 +51,11 @@ pub fn steps(info: &Info, asked: &Entity) -> Result<Vec<Step>> {
             Form::Counter,
             &counter.table_entry.clone().unwrap_or_default(),
         )?,
-        EntityKind::DirectMeterEntry(meter) => entries(
-            info,
-            Form::Meter,
-            &meter.table_entry.clone().unwrap_or_default(),
-        )?,
+        EntityKind::DirectMeterEntry(meter) => {
+            no_colors(meter.counter_data.is_some())?;
+            let entry = meter.table_entry.clone().unwrap_or_default();
+            entries(info, Form::Meter, &entry)?
+        }
         EntityKind::ActionProfileMember(member) => {
             let ids = ids(info.profiles.keys(), member.action_profile_id)?;
             let steps = ids.into_iter();
@@ -74,6 +75,7 @@ pub fn steps(info: &Info, asked: &Entity) -> Result<Vec<Step>> {
             cells(info, Cell::Counter, ids, entry.index)?
         }
         EntityKind::MeterEntry(entry) => {
+            no_colors(entry.counter_data.is_some())?;
             let ids = ids(info.meters.keys(), entry.meter_id)?;
             cells(info, Cell::Meter, ids, entry.index)?
         }
@@ -111,6 +113,7 @@ fn entries(info: &Info, form: Form, entry: &TableEntry) -> Result<Vec<Step>> {
     if entry.table_id == 0 && !entry.r#match.is_empty() {
         return Err(Refusal::invalid("a match needs its table"));
     }
+    no_colors(entry.meter_counter_data.is_some())?;
     let ids = ids(info.tables.keys(), entry.table_id)?;
     let mut entry = entry.clone();
     if !matches!(form, Form::Entry) {
@@ -128,17 +131,12 @@ fn entries(info: &Info, form: Form, entry: &TableEntry) -> Result<Vec<Step>> {
 fn cells(info: &Info, cell: Cell, ids: Vec<u32>, index: Option<Index>) -> Result<Vec<Step>> {
     let arrays = arrays(info, cell);
     let steps = ids.into_iter().map(|id| {
-        let size = arrays[&id].size;
+        let array = &arrays[&id];
         let Some(index) = index else {
-            return Ok(Step::Cells(cell, id, 0, size));
+            return Ok(Step::Cells(cell, id, 0, array.size));
         };
-        match usize::try_from(index.index) {
-            Ok(index) if index < size => Ok(Step::Cells(cell, id, index, index + 1)),
-            _ => {
-                let what = format!("{} has {size} cells", arrays[&id].name);
-                Err(Refusal::new(tonic::Code::OutOfRange, what))
-            }
-        }
+        let index = array.cell(index)?;
+        Ok(Step::Cells(cell, id, index, index + 1))
     });
     steps.collect()
 }
@@ -203,8 +201,10 @@ impl View<'_> {
         if asked.is_default_action {
             return Ok(match form {
                 Form::Entry => {
-                    let shown = self.show_default(id, table);
-                    (vec![entity(EntityKind::TableEntry(shown))], None)
+                    let shown = Some(self.show_default(id, table));
+                    let shown = shown.filter(|shown| fits(asked, shown));
+                    let shown = shown.map(|shown| entity(EntityKind::TableEntry(shown)));
+                    (shown.into_iter().collect(), None)
                 }
                 Form::Counter | Form::Meter => (Vec::new(), None),
             });
@@ -213,6 +213,9 @@ impl View<'_> {
             let key: Vec<Match> = parse_key(table, &asked.r#match)?;
             let handle = self.handle(table, key, priority(table, asked)?)?;
             let found = handle.filter(|handle| self.is_asked(id, table, asked, *handle));
+            if found.is_none() && !matches!(form, Form::Entry) {
+                return Err(Refusal::not_found("there is no such entry"));
+            }
             let shown = found.map(|handle| self.show_as(id, form, asked, handle));
             return Ok((shown.into_iter().collect(), None));
         }
@@ -230,23 +233,12 @@ impl View<'_> {
     /// Whether an entry has what is asked for: the priority, the id of the action, and the metadata
     /// of both kinds. What is not set does not count.
     fn is_asked(&self, id: u32, table: &TableInfo, asked: &TableEntry, handle: usize) -> bool {
-        let action = |entry: &TableEntry| {
-            let action = entry.action.as_ref()?.r#type.as_ref()?;
-            let TableActionType::Action(action) = action else {
-                return None;
-            };
-            Some(action.action_id)
-        };
-        let wanted = action(asked).filter(|id| *id != 0);
-        let cookie = asked.controller_metadata;
-        if wanted.is_none() && asked.priority == 0 && cookie == 0 && asked.metadata.is_empty() {
-            return true;
-        }
-        let shown = self.show(id, table, handle, &TableEntry::default());
-        (wanted.is_none() || action(&shown) == wanted)
-            && (asked.priority == 0 || shown.priority == asked.priority)
-            && (cookie == 0 || shown.controller_metadata == cookie)
-            && (asked.metadata.is_empty() || shown.metadata == asked.metadata)
+        let filters = action_id(asked).is_some()
+            || asked.priority != 0
+            || asked.controller_metadata != 0
+            || !asked.metadata.is_empty();
+        // Most reads are not filtered, and show the entry only once.
+        !filters || fits(asked, &self.show(id, table, handle, &TableEntry::default()))
     }
 
     fn show_as(&self, id: u32, form: Form, asked: &TableEntry, handle: usize) -> Entity {
@@ -318,7 +310,8 @@ impl View<'_> {
             let row = &self.switch.program().tables[table.index];
             let program = row.default.clone();
             let program = program.map(|(action, data)| Does::Action(action, data));
-            if self.switch.default_of(table.index) != program.as_ref() {
+            let has_metadata = self.side.defaults.contains_key(&table.index);
+            if has_metadata || self.switch.default_of(table.index) != program.as_ref() {
                 all.push(entity(EntityKind::TableEntry(
                     self.show_default(*id, table),
                 )));
@@ -326,6 +319,25 @@ impl View<'_> {
         }
         Ok(all)
     }
+}
+
+/// The id of the action of an entry; `None` if it has none, or a member, a group or a set.
+fn action_id(entry: &TableEntry) -> Option<u32> {
+    let action = entry.action.as_ref()?.r#type.as_ref()?;
+    let TableActionType::Action(action) = action else {
+        return None;
+    };
+    Some(action.action_id).filter(|id| *id != 0)
+}
+
+/// Whether an entry has what is asked for. What is not set does not count.
+fn fits(asked: &TableEntry, shown: &TableEntry) -> bool {
+    let wanted = action_id(asked);
+    let cookie = asked.controller_metadata;
+    (wanted.is_none() || action_id(shown) == wanted)
+        && (asked.priority == 0 || shown.priority == asked.priority)
+        && (cookie == 0 || shown.controller_metadata == cookie)
+        && (asked.metadata.is_empty() || shown.metadata == asked.metadata)
 }
 
 /// Whether a cell is not as it is at first; true for all else.

@@ -1,7 +1,8 @@
 //! Table entries.
 
-use bofuss_p4::{Count, Does, Entry, Handle, Match, MatchKind, MeterConfig};
+use bofuss_p4::{Does, Entry, Handle, Match, MatchKind};
 
+use super::amounts::{count, no_colors, rates, shown_count, shown_rates};
 use super::keys::{parse_key, write_key};
 use super::{Target, View};
 use crate::digests::nanoseconds;
@@ -11,9 +12,8 @@ use crate::side::{EntrySide, OneShot};
 use crate::value::canonical;
 use crate::wire::config::ActionRefScope;
 use crate::wire::entities::{
-    Action, ActionParam, ActionProfileAction, ActionProfileActionSet, CounterData,
-    DirectCounterEntry, DirectMeterEntry, MeterConfig as Rates, TableAction, TableActionType,
-    TableEntry, TableEntryIdleTimeout,
+    Action, ActionParam, ActionProfileAction, ActionProfileActionSet, DirectCounterEntry,
+    DirectMeterEntry, TableAction, TableActionType, TableEntry, TableEntryIdleTimeout,
 };
 use crate::wire::messages::UpdateType;
 
@@ -22,13 +22,18 @@ impl Target<'_> {
     pub fn write_entry(&mut self, kind: UpdateType, entry: &TableEntry) -> Result<()> {
         let info = self.info;
         let table = info.table(entry.table_id)?;
+        if entry.is_const {
+            return Err(Refusal::invalid("is_const is only read"));
+        }
         if entry.is_default_action {
             return self.write_default(kind, table, entry);
         }
         let key = parse_key(table, &entry.r#match)?;
         let priority = priority(table, entry)?;
         let handle = self.view().handle(table, key.clone(), priority)?;
-        if table.is_const {
+        // Only direct counters and meters of constant entries can change.
+        let keeps_action = kind == UpdateType::Modify && entry.action.is_none();
+        if table.is_const && !keeps_action {
             return Err(Refusal::denied("the program fixes the entries"));
         }
         match (kind, handle) {
@@ -60,10 +65,12 @@ impl Target<'_> {
             let what = "the default entry is always there: it can only be modified";
             return Err(Refusal::invalid(what));
         }
-        if !entry.r#match.is_empty() || entry.priority != 0 || entry.idle_timeout_ns != 0 {
+        let has_timeout = entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some();
+        if !entry.r#match.is_empty() || entry.priority != 0 || has_timeout {
             let what = "a default entry has no match, priority or timeout";
             return Err(Refusal::invalid(what));
         }
+        no_colors(entry.meter_counter_data.is_some())?;
         if entry.meter_config.is_some() || entry.counter_data.is_some() {
             let what = "direct counters and meters of default entries are not there";
             return Err(Refusal::missing(what));
@@ -76,7 +83,19 @@ impl Target<'_> {
             }
             Some(action) => Some(self.does(table, action, true)?),
         };
-        Ok(self.switch.set_default(table.index, does)?)
+        let is_reset = does.is_none();
+        self.switch.set_default(table.index, does)?;
+        self.side.defaults.remove(&table.index);
+        let has_metadata = entry.controller_metadata != 0 || !entry.metadata.is_empty();
+        if has_metadata && !is_reset {
+            let side = EntrySide {
+                controller_metadata: entry.controller_metadata,
+                metadata: entry.metadata.clone(),
+                ..EntrySide::default()
+            };
+            self.side.defaults.insert(table.index, side);
+        }
+        Ok(())
     }
 
     fn insert_entry(
@@ -152,6 +171,7 @@ impl Target<'_> {
         let side = EntrySide {
             controller_metadata: entry.controller_metadata,
             metadata: entry.metadata.clone(),
+            idle_timeout_ns: entry.idle_timeout_ns,
             one_shot,
             idle_told: None,
         };
@@ -162,9 +182,11 @@ impl Target<'_> {
     /// Errors: what an entry has besides key and action does not fit the table.
     fn check_direct(&self, table: &TableInfo, entry: &TableEntry) -> Result<()> {
         let row = &self.switch.program().tables[table.index];
-        if entry.idle_timeout_ns < 0 || entry.idle_timeout_ns > 0 && !table.has_timeout {
+        let has_timeout = entry.idle_timeout_ns > 0 || entry.time_since_last_hit.is_some();
+        if entry.idle_timeout_ns < 0 || has_timeout && !table.has_timeout {
             return Err(Refusal::invalid("the table has no idle timeouts"));
         }
+        no_colors(entry.meter_counter_data.is_some())?;
         if entry.meter_config.is_some() && row.meter.is_none() {
             return Err(Refusal::invalid("the table has no direct meter"));
         }
@@ -257,6 +279,7 @@ impl Target<'_> {
     }
 
     pub fn set_direct_meter(&mut self, meter: &DirectMeterEntry) -> Result<()> {
+        no_colors(meter.counter_data.is_some())?;
         let (table, handle) = self.direct_entry(meter.table_entry.as_ref())?;
         let rates = meter.config.as_ref().map(rates).transpose()?;
         let now = self.now;
@@ -303,7 +326,12 @@ impl View<'_> {
             shown.metadata = side.metadata.clone();
         }
         let row = &self.switch.program().tables[table.index];
-        shown.idle_timeout_ns = nanoseconds(entry.idle_timeout);
+        let written = side.map_or(0, |side| side.idle_timeout_ns);
+        shown.idle_timeout_ns = if microseconds(written) == entry.idle_timeout {
+            written
+        } else {
+            nanoseconds(entry.idle_timeout)
+        };
         shown.is_const = row.const_entries;
         if asked.counter_data.is_some() && row.counters {
             let count = self.switch.direct_counter(table.index, handle);
@@ -340,9 +368,12 @@ impl View<'_> {
     /// The default entry as controllers see it.
     pub fn show_default(&self, table_id: u32, table: &TableInfo) -> TableEntry {
         let does = self.switch.default_of(table.index);
+        let side = self.side.defaults.get(&table.index);
         TableEntry {
             table_id,
             action: does.map(|does| self.show_does(does)),
+            controller_metadata: side.map_or(0, |side| side.controller_metadata),
+            metadata: side.map_or_else(Vec::new, |side| side.metadata.clone()),
             is_default_action: true,
             ..TableEntry::default()
         }
@@ -412,51 +443,4 @@ pub fn priority(table: &TableInfo, entry: &TableEntry) -> Result<i32> {
 fn microseconds(nanoseconds: i64) -> u64 {
     let nanoseconds = u64::try_from(nanoseconds).unwrap_or(0);
     nanoseconds.div_ceil(1000)
-}
-
-/// The rates of a meter. Errors: one is below 0, or of a kind that v1model has not.
-pub fn rates(config: &Rates) -> Result<MeterConfig> {
-    if config.eburst != 0 {
-        return Err(Refusal::missing("meters of a single rate are not there"));
-    }
-    let amount = |value: i64| {
-        let wrong = |_| Refusal::invalid("a rate or burst is below 0");
-        u64::try_from(value).map_err(wrong)
-    };
-    Ok(MeterConfig {
-        committed_rate: amount(config.cir)?,
-        committed_burst: amount(config.cburst)?,
-        peak_rate: amount(config.pir)?,
-        peak_burst: amount(config.pburst)?,
-    })
-}
-
-/// The rates of a meter as controllers see them.
-pub fn shown_rates(config: MeterConfig) -> Rates {
-    let amount = |value| i64::try_from(value).unwrap_or(i64::MAX);
-    Rates {
-        cir: amount(config.committed_rate),
-        cburst: amount(config.committed_burst),
-        pir: amount(config.peak_rate),
-        pburst: amount(config.peak_burst),
-        eburst: 0,
-    }
-}
-
-/// The value of a counter. Errors: it is below 0.
-pub fn count(data: &CounterData) -> Result<Count> {
-    let wrong = |_| Refusal::invalid("a counter is below 0");
-    Ok(Count {
-        packets: u64::try_from(data.packet_count).map_err(wrong)?,
-        bytes: u64::try_from(data.byte_count).map_err(wrong)?,
-    })
-}
-
-/// The value of a counter as controllers see it.
-pub fn shown_count(count: Count) -> CounterData {
-    let amount = |value| i64::try_from(value).unwrap_or(i64::MAX);
-    CounterData {
-        byte_count: amount(count.bytes),
-        packet_count: amount(count.packets),
-    }
 }
