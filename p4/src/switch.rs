@@ -277,9 +277,7 @@ impl Switch {
     pub fn idle(&self, table: usize, now: u64) -> impl Iterator<Item = Handle> {
         let entries = self.state.tables[table].iter();
         entries
-            .filter(move |(_, entry)| {
-                entry.idle_timeout > 0 && now.saturating_sub(entry.used) >= entry.idle_timeout
-            })
+            .filter(move |(_, entry)| entry.is_idle(now))
             .map(|(handle, _)| handle)
     }
 

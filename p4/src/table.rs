@@ -62,6 +62,11 @@ impl Entry {
             used: 0,
         }
     }
+
+    /// Whether its timeout has passed at `now`, in microseconds, without a packet.
+    pub fn is_idle(&self, now: u64) -> bool {
+        self.idle_timeout > 0 && now.saturating_sub(self.used) >= self.idle_timeout
+    }
 }
 
 /// The entries of a table.

@@ -137,10 +137,14 @@ impl Arbitration {
         primaries.map(|member| member.stream).collect()
     }
 
-    /// Errors: who has this election id is not the primary of the role.
+    /// Errors: there is no such role; who has this election id is not its primary.
     pub fn check(&self, role: &str, election: u128) -> Result<()> {
-        let primary = self.roles.get(role).and_then(Role::primary);
-        match primary {
+        let row = self.roles.get(role);
+        // The role without a name is always there.
+        if row.is_none() && !role.is_empty() {
+            return Err(Refusal::not_found("there is no such role"));
+        }
+        match row.and_then(Role::primary) {
             Some(member) if member.election == Some(election) => Ok(()),
             _ => Err(Refusal::denied("only the primary controller may write")),
         }
@@ -162,7 +166,8 @@ mod tests {
         roles.update(3, "", Some(4)).expect_err("taken");
         roles.check("", 5).expect("the primary");
         roles.check("", 4).expect_err("a backup");
-        roles.check("other", 5).expect_err("of another role");
+        let refused = roles.check("other", 5).expect_err("of another role");
+        assert_eq!(refused.code, Code::NotFound);
         assert_eq!(roles.leave(1), [2]);
         assert_eq!(code(&roles, 2), Some(Code::NotFound));
         roles.check("", 4).expect_err("not the highest ever");

@@ -131,6 +131,7 @@ impl Server {
         let accepting = tokio::spawn(accept(listener, self.settings.tls, accepted));
         let device = self.calls.device.clone();
         let reporting = tokio::spawn(report(device.clone(), self.reports, self.reported));
+        let looking = tokio::spawn(look_for_idle(device.clone()));
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let signal = async {
             // Both mean the end.
@@ -155,6 +156,7 @@ impl Server {
         };
         accepting.abort();
         reporting.abort();
+        looking.abort();
         device.streams.end();
         served
     }
@@ -212,9 +214,7 @@ async fn shake(tls: Option<&ServerTls>, stream: TcpStream) -> Option<Box<dyn Dup
 async fn report(device: Device, reports: Reports, mut reported: mpsc::Receiver<Report>) {
     let lose = |count: u64| (0..count).for_each(|_| reports.lose());
     let mut digests = interval(DIGEST_TICK);
-    let mut idle = interval(IDLE_TICK);
     digests.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    idle.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             report = reported.recv() => match report {
@@ -226,9 +226,19 @@ async fn report(device: Device, reports: Reports, mut reported: mpsc::Receiver<R
                 None => return,
             },
             _ = digests.tick() => lose(device.send_digests(epoch())),
-            // Without a switch or pipeline, nothing is idle.
-            _ = idle.tick() => drop(device.send_idle(epoch()).await),
         }
+    }
+}
+
+/// Tells controllers of idle entries. It waits for its turns among the requests, and no report for
+/// it.
+async fn look_for_idle(device: Device) {
+    let mut idle = interval(IDLE_TICK);
+    idle.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        idle.tick().await;
+        // Without a switch or pipeline, nothing is idle.
+        drop(device.send_idle(epoch).await);
     }
 }
 

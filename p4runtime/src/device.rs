@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bofuss_p4::Switch;
+use bofuss_p4::{Handle, Switch};
 use tokio::sync::{Mutex as Turns, MutexGuard as TurnGuard};
 use tokio::task::spawn_blocking;
 use tonic::Code;
@@ -15,7 +15,7 @@ use crate::job::{Change, Link, Report};
 use crate::pipeline::Pipeline;
 use crate::side::Side;
 use crate::streams::Streams;
-use crate::wire::entities::{Entity, TableEntry};
+use crate::wire::entities::{Entity, EntityKind, TableEntry};
 use crate::wire::messages::{
     DigestListAck, ForwardingPipelineConfig, IdleTimeoutNotification, PacketOut,
     SetForwardingPipelineConfigRequestAction as Action, StreamMessageResponseUpdate, Update,
@@ -23,6 +23,8 @@ use crate::wire::messages::{
 
 /// The updates of one job.
 const UPDATES_AT_ONCE: usize = 128;
+/// The entries of a table that one job looks at for idle ones.
+const ENTRIES_AT_ONCE: usize = 4096;
 
 /// What is known of the pipelines.
 #[derive(Default)]
@@ -101,7 +103,7 @@ impl Device {
             (Action::Unspecified, _) => Err(Refusal::invalid("there is no action")),
             (Action::Commit, Some(_)) => Err(Refusal::invalid("a commit has no configuration")),
             (Action::Commit, None) => {
-                let absent = || Refusal::precondition("no pipeline was saved");
+                let absent = || Refusal::not_found("no pipeline was saved");
                 let pipeline = saved.ok_or_else(absent)?;
                 let program = pipeline.program()?;
                 Ok((pipeline, program))
@@ -114,6 +116,7 @@ impl Device {
         let (pipeline, program) = checked.map_err(ended)??;
         match action {
             Action::VerifyAndSave => {
+                may()?;
                 self.pipelines().saved = Some(pipeline);
                 Ok(())
             }
@@ -180,7 +183,7 @@ impl Device {
         let mut results = Vec::with_capacity(updates.len());
         let mut updates = updates.into_iter();
         loop {
-            let some: Vec<Update> = updates.by_ref().take(UPDATES_AT_ONCE).collect();
+            let some = part(&mut updates);
             if some.is_empty() {
                 return Ok(results);
             }
@@ -322,8 +325,8 @@ impl Device {
     }
 
     /// Tells the primaries of entries that are idle, and again each time that their timeout passes
-    /// without a packet.
-    pub async fn send_idle(&self, time: u64) -> Result<()> {
+    /// without a packet. `time` gives that of a message.
+    pub async fn send_idle(&self, time: fn() -> u64) -> Result<()> {
         let timeouts = {
             let side = self.side.lock().unwrap_or_else(PoisonError::into_inner);
             side.timeouts
@@ -332,12 +335,28 @@ impl Device {
             return Ok(());
         }
         let pipeline = self.running()?;
-        let table_entry = {
-            // Another pipeline must not come before this job.
-            let _turn = self.turn(&pipeline).await?;
-            self.act(&pipeline, idle_entries).await?
-        };
-        for some in table_entry.chunks(UPDATES_AT_ONCE) {
+        let tables = pipeline.info.tables.iter();
+        let with_timeouts = tables.filter(|(_, table)| table.has_timeout);
+        let ids: Vec<u32> = with_timeouts.map(|(id, _)| *id).collect();
+        for id in ids {
+            let mut next = Some(0);
+            while let Some(from) = next {
+                let (found, rest) = {
+                    // Another pipeline must not come before this job.
+                    let _turn = self.turn(&pipeline).await?;
+                    let look = move |target: &mut Target<'_>| idle_entries(target, id, from);
+                    self.act(&pipeline, look).await?
+                };
+                self.tell_idle(&found, time());
+                next = rest;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends notifications of idle entries. Those that find no room come again.
+    fn tell_idle(&self, entries: &[TableEntry], time: u64) {
+        for some in entries.chunks(UPDATES_AT_ONCE) {
             let notification = IdleTimeoutNotification {
                 table_entry: some.to_vec(),
                 timestamp: nanoseconds(time),
@@ -345,37 +364,114 @@ impl Device {
             let update = StreamMessageResponseUpdate::IdleTimeoutNotification(notification);
             self.streams.publish(&update);
         }
-        Ok(())
     }
 }
 
-/// The entries that have been idle for their timeout since they were last told of.
-fn idle_entries(target: &mut Target<'_>) -> Vec<TableEntry> {
-    let mut found = Vec::new();
-    for (id, table) in &target.info.tables {
-        if !table.has_timeout {
-            continue;
-        }
-        let idle: Vec<_> = target.switch.idle(table.index, target.now).collect();
-        for handle in idle {
-            let Some(entry) = target.switch.entry(table.index, handle) else {
-                continue;
-            };
-            let side = target.side.entries.entry((table.index, handle));
-            let told = &mut side.or_default().idle_told;
-            // What found no room at a controller comes again, too.
-            if told.is_some_and(|(used, at)| {
-                used == entry.used && target.now.saturating_sub(at) < entry.idle_timeout
-            }) {
-                continue;
-            }
-            *told = Some((entry.used, target.now));
-            found.push(
-                target
-                    .view()
-                    .show(*id, table, handle, &TableEntry::default()),
-            );
+/// Takes the updates of the next job, of which none follows one that sets a whole array.
+fn part(updates: &mut impl Iterator<Item = Update>) -> Vec<Update> {
+    let mut some = Vec::new();
+    for update in updates {
+        let is_long = sets_array(&update);
+        some.push(update);
+        if is_long || some.len() == UPDATES_AT_ONCE {
+            break;
         }
     }
-    found
+    some
+}
+
+/// Whether an update sets all cells of an array.
+fn sets_array(update: &Update) -> bool {
+    let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
+    match entity {
+        Some(EntityKind::CounterEntry(entry)) => entry.index.is_none(),
+        Some(EntityKind::MeterEntry(entry)) => entry.index.is_none(),
+        Some(EntityKind::RegisterEntry(entry)) => entry.index.is_none(),
+        _ => false,
+    }
+}
+
+/// The entries of a table, of some from a number on, that have been idle for their timeout since
+/// they were last told of; and the number of the first that was not looked at, if there are more.
+fn idle_entries(
+    target: &mut Target<'_>,
+    id: u32,
+    from: Handle,
+) -> (Vec<TableEntry>, Option<Handle>) {
+    let table = &target.info.tables[&id];
+    let entries = target.switch.entries_from(table.index, from);
+    let mut next = None;
+    let mut idle = Vec::new();
+    for (place, (handle, entry)) in entries.enumerate() {
+        if place == ENTRIES_AT_ONCE {
+            next = Some(handle);
+            break;
+        }
+        if !entry.is_idle(target.now) {
+            continue;
+        }
+        let side = target.side.entries.get(&(table.index, handle));
+        let told = side.and_then(|side| side.idle_told);
+        // What found no room at a controller comes again, too.
+        let is_told = told.is_some_and(|(used, at)| {
+            used == entry.used && target.now.saturating_sub(at) < entry.idle_timeout
+        });
+        if !is_told {
+            idle.push((handle, entry.used));
+        }
+    }
+    let mut found = Vec::with_capacity(idle.len());
+    for (handle, used) in idle {
+        let side = target.side.entries.entry((table.index, handle));
+        side.or_default().idle_told = Some((used, target.now));
+        let view = target.view();
+        found.push(view.show(id, table, handle, &TableEntry::default()));
+    }
+    (found, next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::entities::{CounterEntry, Index};
+
+    #[tokio::test]
+    async fn a_pipeline_is_not_saved_for_who_is_no_longer_the_primary() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/p4/controlled");
+        let read = |end: &str| std::fs::read(format!("{folder}/controlled.{end}"));
+        let text = read("p4info.txt").expect("it is there");
+        let text = String::from_utf8(text).expect("it is text");
+        let json = read("json").expect("it is there");
+        let pipeline = Pipeline::new(&text, json).expect("p4c wrote both");
+        let config = Some((*pipeline.config).clone());
+        let (jobs, _waiting) = tokio::sync::mpsc::channel(1);
+        let device = Device::new(Link(jobs), None, Streams::new(1), None);
+        let denied = || Err(Refusal::denied("another is the primary"));
+        let saved = device.configure(Action::VerifyAndSave, config, denied);
+        let refused = saved.await.expect_err("it may not");
+        assert_eq!(refused.code, Code::PermissionDenied);
+        let committed = device.configure(Action::Commit, None, || Ok(()));
+        let refused = committed.await.expect_err("none is saved");
+        assert_eq!(refused.code, Code::NotFound);
+    }
+
+    #[test]
+    fn an_update_of_a_whole_array_ends_its_job() {
+        let update = |index| {
+            let entry = CounterEntry {
+                index,
+                ..CounterEntry::default()
+            };
+            let entity = Some(EntityKind::CounterEntry(entry));
+            Update {
+                entity: Some(Box::new(Entity { entity })),
+                ..Update::default()
+            }
+        };
+        let mut all = vec![update(Some(Index { index: 1 })); UPDATES_AT_ONCE + 2];
+        all.extend([update(None), update(None)]);
+        let mut updates = all.into_iter();
+        let counts = [(); 4].map(|()| part(&mut updates).len());
+        assert_eq!(counts, [UPDATES_AT_ONCE, 3, 1, 0]);
+    }
 }

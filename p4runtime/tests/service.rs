@@ -324,6 +324,8 @@ async fn a_pipeline_is_verified_saved_committed_and_reconciled() {
         .await
         .expect("right");
     get(&mut controller).await.expect_err("there is still none");
+    let refused = set(&mut controller, Commit, None).await;
+    assert_eq!(refused.expect_err("none is saved").code(), Code::NotFound);
     set(&mut controller, VerifyAndSave, Some(config.clone()))
         .await
         .expect("right");
