@@ -8,8 +8,8 @@ use bofuss_p4::{Program, Switch};
 use bofuss_p4runtime::wire::entities::{
     Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup,
     ActionProfileGroupMember, ActionProfileMember, CounterData, CounterEntry, DirectCounterEntry,
-    EntityKind, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index, MeterConfig,
-    MeterCounterData, MeterEntry, MulticastGroupEntry, PacketReplicationEngineEntry,
+    EntityKind, ExternEntry, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index,
+    MeterConfig, MeterCounterData, MeterEntry, MulticastGroupEntry, PacketReplicationEngineEntry,
     PacketReplicationEngineEntryType, Replica, ReplicaPortKind, TableAction, TableActionType,
     TableEntry, TableEntryIdleTimeout, ValueSetEntry, ValueSetMember,
 };
@@ -443,8 +443,17 @@ async fn what_does_not_fit_is_refused_with_the_code_of_the_specification() {
         action_id: 1,
         params: Vec::new(),
     }));
+    let extern_of = |extern_type_id| {
+        EntityKind::ExternEntry(ExternEntry {
+            extern_type_id,
+            extern_id: 0,
+        })
+    };
+    let read = controller.read(extern_of(0)).await;
+    assert_eq!(read.expect("all of them are none"), []);
     use UpdateType::{Insert, Modify};
     for (kind, written, expected) in [
+        (Insert, extern_of(1), Code::Unimplemented),
         (Modify, cell(-1), Code::InvalidArgument),
         (Modify, cell(4), Code::OutOfRange),
         (Modify, meter(Some(one_rate), None), Code::InvalidArgument),

@@ -63,6 +63,7 @@ impl Target<'_> {
         let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
         use PacketReplicationEngineEntryType as Replication;
         match entity.ok_or_else(|| Refusal::invalid("the update has no entity"))? {
+            EntityKind::ExternEntry(_) => Err(no_externs()),
             EntityKind::TableEntry(entry) => self.write_entry(kind, entry),
             EntityKind::ActionProfileMember(member) => self.write_member(kind, member),
             EntityKind::ActionProfileGroup(group) => self.write_group(kind, group),
@@ -114,6 +115,10 @@ impl Target<'_> {
 /// An entity of a kind.
 fn entity(kind: EntityKind) -> Entity {
     Entity { entity: Some(kind) }
+}
+
+fn no_externs() -> Refusal {
+    Refusal::missing("extern entities are not there")
 }
 
 fn only_modify(kind: UpdateType) -> Result<()> {

@@ -6,7 +6,7 @@ use super::amounts::{no_colors, shown_count, shown_rates};
 use super::cells::{Cell, arrays};
 use super::keys::parse_key;
 use super::tables::priority;
-use super::{View, entity};
+use super::{View, entity, no_externs};
 use crate::error::{Refusal, Result};
 use crate::info::{Info, TableInfo};
 use crate::wire::entities::{
@@ -45,6 +45,9 @@ pub fn steps(info: &Info, asked: &Entity) -> Result<Vec<Step>> {
     let kind = asked.entity.as_ref();
     let kind = kind.ok_or_else(|| Refusal::invalid("the request has an entity without a type"))?;
     Ok(match kind {
+        // All of them are none.
+        EntityKind::ExternEntry(entry) if entry.extern_type_id == 0 => Vec::new(),
+        EntityKind::ExternEntry(_) => return Err(no_externs()),
         EntityKind::TableEntry(entry) => entries(info, Form::Entry, entry)?,
         EntityKind::DirectCounterEntry(counter) => entries(
             info,

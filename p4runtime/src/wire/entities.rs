@@ -5,12 +5,14 @@ use prost::{Enumeration, Message, Oneof};
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Entity {
-    #[prost(oneof = "EntityKind", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(oneof = "EntityKind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     pub entity: Option<EntityKind>,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
 pub enum EntityKind {
+    #[prost(message, tag = "1")]
+    ExternEntry(ExternEntry),
     #[prost(message, tag = "2")]
     TableEntry(TableEntry),
     #[prost(message, tag = "3")]
@@ -33,6 +35,15 @@ pub enum EntityKind {
     RegisterEntry(RegisterEntry),
     #[prost(message, tag = "12")]
     DigestEntry(DigestEntry),
+}
+
+/// Without the `entry`, whose content no extern here has.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct ExternEntry {
+    #[prost(uint32, tag = "1")]
+    pub extern_type_id: u32,
+    #[prost(uint32, tag = "2")]
+    pub extern_id: u32,
 }
 
 #[derive(Clone, PartialEq, Message)]
