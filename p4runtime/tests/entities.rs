@@ -497,3 +497,31 @@ async fn what_does_not_fit_is_refused_with_the_code_of_the_specification() {
         assert_eq!(refused.code(), expected);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_made_for_an_action_set_has_no_other_user() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let entry = |key, does| {
+        let action = TableAction { r#type: Some(does) };
+        EntityKind::TableEntry(TableEntry {
+            action: Some(action),
+            ..exact("MyIngress.selected", key, Action::default())
+        })
+    };
+    let set = action_set(action("MyIngress.set", &[7])).r#type;
+    let with_set = entry(5, set.expect("it is a set"));
+    let added = done(&mut controller, UpdateType::Insert, with_set).await;
+    assert_eq!(added, Code::Ok);
+    // The numbers that the switch uses begin here.
+    for id in [1 << 31, (1 << 31) + 1] {
+        for does in [
+            TableActionType::ActionProfileMemberId(id),
+            TableActionType::ActionProfileGroupId(id),
+        ] {
+            let other = entry(6, does);
+            let added = done(&mut controller, UpdateType::Insert, other).await;
+            assert_eq!(added, Code::NotFound);
+        }
+    }
+}

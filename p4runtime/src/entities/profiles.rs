@@ -60,7 +60,7 @@ impl Target<'_> {
             if member.watch_kind.is_some() {
                 return Err(Refusal::missing("watched ports are not there"));
             }
-            members.push((member.member_id, weight(member.weight)?));
+            members.push((not_own(member.member_id)?, weight(member.weight)?));
         }
         let size = profile.group_size(members.iter().map(|(_, weight)| *weight));
         let most = [group.max_size, profile.max_group_size];
@@ -211,6 +211,15 @@ impl View<'_> {
         });
         (shown.collect(), last)
     }
+}
+
+/// The number of a member or group that a controller names. Errors: it is that of one which was
+/// made for an action set, and goes with it.
+pub fn not_own(id: u32) -> Result<u32> {
+    if id >= FIRST_OWN {
+        return Err(Refusal::not_found("there is no such member or group"));
+    }
+    Ok(id)
 }
 
 /// Errors: an id that is not a controller's, one that is there or not, as the update needs it.

@@ -4,6 +4,7 @@ use bofuss_p4::{Does, Entry, Handle, Match, MatchKind};
 
 use super::amounts::{count, no_colors, rates, shown_count, shown_rates};
 use super::keys::{parse_key, write_key};
+use super::profiles::not_own;
 use super::{Target, View};
 use crate::digests::nanoseconds;
 use crate::error::{Refusal, Result};
@@ -238,8 +239,8 @@ impl Target<'_> {
                 }
                 Ok(Does::Action(found.index, self.action_data(action)?))
             }
-            TableActionType::ActionProfileMemberId(id) => Ok(Does::Member(*id)),
-            TableActionType::ActionProfileGroupId(id) => Ok(Does::Group(*id)),
+            TableActionType::ActionProfileMemberId(id) => Ok(Does::Member(not_own(*id)?)),
+            TableActionType::ActionProfileGroupId(id) => Ok(Does::Group(not_own(*id)?)),
             TableActionType::ActionProfileActionSet(_) => {
                 Err(Refusal::invalid("an action set is not for this"))
             }
