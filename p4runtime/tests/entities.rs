@@ -2,32 +2,20 @@
 
 mod common;
 
-use std::ops::Range;
+use std::time::Duration;
 
 use bofuss_p4::{Program, Switch};
 use bofuss_p4runtime::wire::entities::{
-    Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup,
-    ActionProfileGroupMember, ActionProfileMember, CounterData, CounterEntry, DirectCounterEntry,
+    Action, CounterData, CounterEntry, DigestEntry, DigestEntryConfig, DirectCounterEntry,
     EntityKind, ExternEntry, FieldMatch, FieldMatchExact, FieldMatchFieldMatchType, Index,
     MeterConfig, MeterCounterData, MeterEntry, MulticastGroupEntry, PacketReplicationEngineEntry,
     PacketReplicationEngineEntryType, Replica, ReplicaPortKind, TableAction, TableActionType,
     TableEntry, TableEntryIdleTimeout, ValueSetEntry, ValueSetMember,
 };
-use bofuss_p4runtime::wire::messages::{Error, Status as RpcStatus, Update, UpdateType};
-use bofuss_p4runtime::{Change, ChangePlayer, Pipeline};
-use common::{Controller, action, action_set, entity, exact, file, id, start};
-use prost::Message;
+use bofuss_p4runtime::wire::messages::{StreamMessageResponseUpdate, Update, UpdateType};
+use bofuss_p4runtime::{Change, ChangePlayer, Job, Pipeline};
+use common::{Controller, action, action_set, done, entity, exact, file, id, start};
 use tonic::Code;
-
-/// What becomes of one update.
-async fn done(controller: &mut Controller, kind: UpdateType, entity: EntityKind) -> Code {
-    let Err(status) = controller.write(kind, vec![entity]).await else {
-        return Code::Ok;
-    };
-    let status = RpcStatus::decode(status.details()).expect("a google.rpc.Status");
-    let error = Error::decode(&*status.details[0].value).expect("a p4.v1.Error");
-    Code::from(error.canonical_code)
-}
 
 fn group(ports: impl Iterator<Item = u32>) -> EntityKind {
     let replicas = ports.map(|port| Replica {
@@ -247,105 +235,6 @@ fn a_table_without_a_key_takes_no_entry() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_has_no_member_twice_and_keeps_its_max_size() {
-    let running = start(true).await;
-    let mut controller = Controller::primary(&running.address, 1).await;
-    let action_profile_id = id("MyIngress.choice");
-    let member = EntityKind::ActionProfileMember(ActionProfileMember {
-        action_profile_id,
-        member_id: 1,
-        action: Some(action("MyIngress.set", &[7])),
-    });
-    let added = done(&mut controller, UpdateType::Insert, member).await;
-    assert_eq!(added, Code::Ok);
-    let member = |weight| ActionProfileGroupMember {
-        member_id: 1,
-        weight,
-        watch_kind: None,
-    };
-    for (kind, members, max_size, expected) in [
-        (
-            UpdateType::Insert,
-            vec![member(1); 2],
-            4,
-            Code::InvalidArgument,
-        ),
-        (
-            UpdateType::Insert,
-            vec![member(1)],
-            5,
-            Code::InvalidArgument,
-        ),
-        (
-            UpdateType::Insert,
-            vec![member(1)],
-            -1,
-            Code::InvalidArgument,
-        ),
-        (UpdateType::Insert, vec![member(1)], 4, Code::Ok),
-        (
-            UpdateType::Modify,
-            vec![member(2)],
-            3,
-            Code::InvalidArgument,
-        ),
-        (UpdateType::Modify, vec![member(2)], 4, Code::Ok),
-    ] {
-        let group = EntityKind::ActionProfileGroup(ActionProfileGroup {
-            action_profile_id,
-            group_id: 1,
-            members,
-            max_size,
-        });
-        assert_eq!(done(&mut controller, kind, group).await, expected);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_action_set_takes_the_place_of_another_in_a_full_profile() {
-    let running = start(true).await;
-    let mut controller = Controller::primary(&running.address, 1).await;
-    let entry = |key: u8, values: Range<u8>| {
-        let rows = values.map(|value| ActionProfileAction {
-            action: Some(action("MyIngress.set", &[value])),
-            weight: 1,
-            watch_kind: None,
-        });
-        let set = ActionProfileActionSet {
-            action_profile_actions: rows.collect(),
-            ..ActionProfileActionSet::default()
-        };
-        let action = TableAction {
-            r#type: Some(TableActionType::ActionProfileActionSet(set)),
-        };
-        EntityKind::TableEntry(TableEntry {
-            action: Some(action),
-            ..exact("MyIngress.selected", key, Action::default())
-        })
-    };
-    // The profile has room for 16 members, and a group for 4.
-    for key in 0..4 {
-        let added = done(&mut controller, UpdateType::Insert, entry(key, 1..5)).await;
-        assert_eq!(added, Code::Ok);
-    }
-    for (kind, written, expected) in [
-        (UpdateType::Insert, entry(4, 1..2), Code::ResourceExhausted),
-        (UpdateType::Modify, entry(0, 5..9), Code::Ok),
-        (UpdateType::Modify, entry(0, 1..6), Code::InvalidArgument),
-    ] {
-        assert_eq!(done(&mut controller, kind, written).await, expected);
-    }
-    let asked = EntityKind::TableEntry(TableEntry {
-        table_id: id("MyIngress.selected"),
-        ..TableEntry::default()
-    });
-    let read = controller.read(asked).await.expect("it is there");
-    let others = (1..4).map(|key| entry(key, 1..5));
-    let wanted: Vec<EntityKind> = [entry(0, 5..9)].into_iter().chain(others).collect();
-    assert_eq!(read, wanted);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_default_entry_has_its_metadata_until_it_is_reset() {
     let running = start(true).await;
     let mut controller = Controller::primary(&running.address, 1).await;
@@ -499,29 +388,32 @@ async fn what_does_not_fit_is_refused_with_the_code_of_the_specification() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_made_for_an_action_set_has_no_other_user() {
+async fn a_digest_that_waits_is_sent_as_another_configuration_wants() {
     let running = start(true).await;
     let mut controller = Controller::primary(&running.address, 1).await;
-    let entry = |key, does| {
-        let action = TableAction { r#type: Some(does) };
-        EntityKind::TableEntry(TableEntry {
-            action: Some(action),
-            ..exact("MyIngress.selected", key, Action::default())
+    let digest_id = id("learned_t");
+    let digest = |max_list_size| {
+        EntityKind::DigestEntry(DigestEntry {
+            digest_id,
+            config: Some(DigestEntryConfig {
+                max_timeout_ns: 60_000_000_000,
+                max_list_size,
+                ack_timeout_ns: 0,
+            }),
         })
     };
-    let set = action_set(action("MyIngress.set", &[7])).r#type;
-    let with_set = entry(5, set.expect("it is a set"));
-    let added = done(&mut controller, UpdateType::Insert, with_set).await;
-    assert_eq!(added, Code::Ok);
-    // The numbers that the switch uses begin here.
-    for id in [1 << 31, (1 << 31) + 1] {
-        for does in [
-            TableActionType::ActionProfileMemberId(id),
-            TableActionType::ActionProfileGroupId(id),
-        ] {
-            let other = entry(6, does);
-            let added = done(&mut controller, UpdateType::Insert, other).await;
-            assert_eq!(added, Code::NotFound);
-        }
-    }
+    let write = controller.write(UpdateType::Insert, vec![digest(2)]);
+    write.await.expect("it fits");
+    let frame = vec![9, 1, 0, 2, 0, 0, 0, 0];
+    let sent = running.jobs.send(Job::Packet { port: 0, frame }).await;
+    sent.expect("the switch is there");
+    let sent = running.sent.recv_timeout(Duration::from_secs(5));
+    assert_eq!(sent.expect("it leaves").port, 1);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let write = controller.write(UpdateType::Modify, vec![digest(1)]);
+    write.await.expect("it is there");
+    let StreamMessageResponseUpdate::Digest(list) = controller.next().await else {
+        panic!("a digest is next");
+    };
+    assert_eq!(list.data.len(), 1);
 }

@@ -268,36 +268,6 @@ async fn digests_and_idle_entries_are_reported() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_digest_that_waits_is_sent_as_another_configuration_wants() {
-    let running = start(true).await;
-    let mut controller = Controller::primary(&running.address, 1).await;
-    let digest_id = id("learned_t");
-    let digest = |max_list_size| {
-        EntityKind::DigestEntry(DigestEntry {
-            digest_id,
-            config: Some(DigestEntryConfig {
-                max_timeout_ns: 60_000_000_000,
-                max_list_size,
-                ack_timeout_ns: 0,
-            }),
-        })
-    };
-    let write = controller.write(UpdateType::Insert, vec![digest(2)]);
-    write.await.expect("it fits");
-    assert_eq!(
-        leaves_at(&running, &[9, 1, 0, 2, 0, 0, 0, 0]).await,
-        Some(1)
-    );
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let write = controller.write(UpdateType::Modify, vec![digest(1)]);
-    write.await.expect("it is there");
-    let StreamMessageResponseUpdate::Digest(list) = controller.next().await else {
-        panic!("a digest is next");
-    };
-    assert_eq!(list.data.len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_pipeline_is_verified_saved_committed_and_reconciled() {
     use SetForwardingPipelineConfigRequestAction::{
         Commit, ReconcileAndCommit, Verify, VerifyAndCommit, VerifyAndSave,

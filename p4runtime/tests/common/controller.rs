@@ -12,10 +12,10 @@ use bofuss_p4runtime::wire::entities::{
     TableEntry,
 };
 use bofuss_p4runtime::wire::messages::{
-    CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig, MasterArbitrationUpdate,
-    ReadRequest, ReadResponse, SetForwardingPipelineConfigRequest,
+    CapabilitiesRequest, CapabilitiesResponse, Error, ForwardingPipelineConfig,
+    MasterArbitrationUpdate, ReadRequest, ReadResponse, SetForwardingPipelineConfigRequest,
     SetForwardingPipelineConfigRequestAction, SetForwardingPipelineConfigResponse,
-    StreamMessageRequest, StreamMessageRequestUpdate, StreamMessageResponse,
+    Status as RpcStatus, StreamMessageRequest, StreamMessageRequestUpdate, StreamMessageResponse,
     StreamMessageResponseUpdate, Uint128, Update, UpdateType, WriteRequest, WriteResponse,
 };
 use prost::Message;
@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Status, Streaming};
+use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 /// A file of the program `controlled`.
@@ -210,6 +210,16 @@ impl Controller {
         }
         Ok(all)
     }
+}
+
+/// What becomes of one update.
+pub async fn done(controller: &mut Controller, kind: UpdateType, entity: EntityKind) -> Code {
+    let Err(status) = controller.write(kind, vec![entity]).await else {
+        return Code::Ok;
+    };
+    let status = RpcStatus::decode(status.details()).expect("a google.rpc.Status");
+    let error = Error::decode(&*status.details[0].value).expect("a p4.v1.Error");
+    Code::from(error.canonical_code)
 }
 
 pub fn entity(kind: EntityKind) -> Entity {
