@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bofuss_tests::{Lab, Process, printed, program, run, until};
+use bofuss_tests::{Lab, Process, have, printed, program, run, until};
 
 use threads::{Tap, counted, ctl, lab, packets, standing};
 
@@ -130,6 +130,59 @@ fn no_frame_is_lost_or_overtaken_and_counters_are_exact_while_all_changes() {
         assert!(packets.iter().all(|count| *count > 0), "{packets:?}");
         assert!(packets.iter().sum::<u64>() >= all as u64, "{packets:?}");
     }
+}
+
+#[test]
+fn frames_that_wait_for_room_are_not_overtaken_when_their_flows_move() {
+    const FLOWS: u16 = 100;
+    const ROUNDS: u32 = 3000;
+    if !have(&["tc"]) {
+        return;
+    }
+    let Some(lab) = lab(2, "3", &[]) else { return };
+    // Slower than frames come, and with room for more than the kernel takes from the switch.
+    let slow = format!(
+        "qdisc replace dev {} root tbf rate 20mbit burst 20000 limit 100000000",
+        lab.port(2)
+    );
+    if !run(Command::new("tc").args(slow.split(' '))).status.success() {
+        // Not every kernel has it.
+        return;
+    }
+    lab.asks(&["add-flow", "priority=9,udp,in_port=1,actions=output:2"]);
+    let (mut from, mut to) = (Tap::of(&lab, 1, numbers), Tap::of(&lab, 2, numbers));
+    let is_over = AtomicBool::new(false);
+    let arrived = thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            for number in 0..ROUNDS {
+                from.send(round(FLOWS, number));
+                thread::sleep(Duration::from_millis(1));
+            }
+            is_over.store(true, Relaxed);
+        });
+        let receiving = scope.spawn(|| {
+            let mut all = Vec::new();
+            while !is_over.load(Relaxed) {
+                all.extend(to.receive());
+                thread::sleep(Duration::from_millis(1));
+            }
+            all
+        });
+        while !is_over.load(Relaxed) {
+            lab.asks(&["add-flow", "priority=7,arp,actions=NORMAL"]);
+            lab.asks(&["del-flows", "arp"]);
+        }
+        sending.join().unwrap();
+        receiving.join().unwrap()
+    });
+    // Those for which there is no room are lost.
+    let mut last: BTreeMap<u16, u32> = BTreeMap::new();
+    for (flow, number) in arrived {
+        let before = last.insert(flow, number);
+        let is_next = before.is_none_or(|before| before < number);
+        assert!(is_next, "flow {flow}: {number} after {before:?}");
+    }
+    assert_eq!(last.len(), usize::from(FLOWS));
 }
 
 #[test]

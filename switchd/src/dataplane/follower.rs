@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
+use std::time::Instant;
 
 use bofuss_agent::{ConnId, SwitchIo};
 use bofuss_datapath::{EntryUse, MeterShare, Metric, ReplicaCounts, TakenStates, Time};
@@ -43,6 +44,8 @@ pub(super) enum Order {
     /// Share the rates of these meters, keep those of these states that belong to it, and receive
     /// frames again.
     GoOn(Arc<Vec<MeterShare>>, Option<Arc<GivenStates>>),
+    /// Send all that waits for ports, and drop what gets no room until then.
+    EmptyPorts(Instant),
     /// Process a frame that the first worker has received in its place.
     Take(Box<HandedFrame>),
 }
@@ -85,6 +88,8 @@ pub(super) enum Report {
     Played(Result<Progress, String>, Option<Time>),
     /// Its states of flows.
     States(Vec<TakenStates>),
+    /// Nothing waits for its ports.
+    Emptied,
 }
 
 /// What a follower has done so far.
@@ -248,6 +253,10 @@ impl Follower {
                 }
                 Ok(Order::GiveStates) => {
                     Report::States(self.player.switch().replica().take_states())
+                }
+                Ok(Order::EmptyPorts(end)) => {
+                    self.io.ports.empty_until(end);
+                    Report::Emptied
                 }
                 Ok(Order::GoOn(meters, states)) => {
                     is_stopped = false;

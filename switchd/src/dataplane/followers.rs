@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bofuss_datapath::{DispatchBy, MeterShare, Metric, Time};
 use bofuss_embed::record::{
@@ -194,7 +194,7 @@ impl Followers {
         for thread in &self.threads {
             match thread.report()? {
                 Report::Began(began) => began.map_err(io::Error::other)?,
-                Report::Stopped(_) | Report::Played(..) | Report::States(_) => {
+                Report::Stopped(_) | Report::Played(..) | Report::States(_) | Report::Emptied => {
                     return Err(thread.fault("is confused"));
                 }
             }
@@ -259,7 +259,7 @@ impl Followers {
                     let what = format!("differs from worker 0: {reached:?}, not {progress:?}");
                     return Err(thread.fault(&what));
                 }
-                Report::Stopped(_) | Report::Began(_) | Report::States(_) => {
+                Report::Stopped(_) | Report::Began(_) | Report::States(_) | Report::Emptied => {
                     return Err(thread.fault("is confused"));
                 }
             }
@@ -285,14 +285,37 @@ impl Followers {
         Ok(())
     }
 
+    /// Lets them send what waits for ports, because flows move to other workers; what gets no room
+    /// until `end` is dropped. They are stopped.
+    pub(super) fn empty_ports(&mut self, end: Instant) {
+        if self.fault.is_none() {
+            self.fault = self.try_empty_ports(end).err();
+        }
+    }
+
+    fn try_empty_ports(&self, end: Instant) -> io::Result<()> {
+        self.order_all(|| Order::EmptyPorts(end))?;
+        for thread in &self.threads {
+            let Report::Emptied = thread.report()? else {
+                return Err(thread.fault("is confused"));
+            };
+        }
+        Ok(())
+    }
+
     /// Lets them receive frames again, with the rates of these new meters, and with the states that
-    /// belong to each if these are divided; until `check`, if not longer. Errors: one has ended.
+    /// belong to each if these are divided; until `check`, if not longer.
+    ///
+    /// Errors: one has ended, or did not answer since it has played.
     pub(super) fn go_on(
         &mut self,
         (now, check): (Time, Option<Time>),
         meters: Vec<MeterShare>,
         states: Option<GivenStates>,
     ) -> io::Result<()> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
         self.are_stopped = false;
         self.dispatch.are_apart |= states.is_some();
         let has_states = self.dispatch.are_apart && self.dispatch.has_states;

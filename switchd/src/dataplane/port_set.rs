@@ -1,6 +1,8 @@
 //! The open ports: sends frames in batches, queues them for ports without room, and copies them to
 //! captures and mirrors.
 
+mod emptied;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -496,6 +498,7 @@ mod tests {
     use std::cell::Cell;
     use std::os::fd::{AsFd, BorrowedFd};
     use std::rc::Rc;
+    use std::time::{Duration, Instant};
 
     use bofuss_ports::{Memory, PortDriver};
     use rustix::event::{EventfdFlags, Timespec, eventfd};
@@ -565,6 +568,70 @@ mod tests {
         assert_eq!(ready_now(&mut ready), 2);
         assert!(ports.send_queued(number), "it has room now");
         assert_eq!(ready_now(&mut ready), 1);
+    }
+
+    /// A port without a descriptor that has no room for so many attempts.
+    struct Late {
+        refusals: usize,
+        sent: Rc<Cell<usize>>,
+    }
+
+    impl PortDriver for Late {
+        fn fd(&self) -> Option<BorrowedFd<'_>> {
+            None
+        }
+
+        fn recv(&mut self, _: &Pool, _: &mut Vec<Frame>, _: usize) -> Result<usize, PortError> {
+            Ok(0)
+        }
+
+        fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError> {
+            if self.refusals > 0 {
+                self.refusals -= 1;
+                return Ok(0);
+            }
+            let count = frames.drain(..).count();
+            self.sent.set(self.sent.get() + count);
+            Ok(count)
+        }
+
+        fn counters(&mut self) -> Counters {
+            Counters::default()
+        }
+
+        fn capabilities(&self) -> OffloadCapabilities {
+            OffloadCapabilities::default()
+        }
+
+        fn set_mtu(&mut self, _: u32) {}
+    }
+
+    /// How many of two frames a port sends, and how many are dropped, if it is emptied for this
+    /// time and has no room for so many attempts.
+    fn emptied(refusals: usize, patience: Duration) -> (usize, u64) {
+        let number = PortNo(7);
+        let sent = Rc::new(Cell::new(0));
+        let mut port = OpenPort::in_memory(number, Memory::pair().0);
+        port.driver = Box::new(Late {
+            refusals,
+            sent: Rc::clone(&sent),
+        });
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let mut ports = PortSet::new(epoll);
+        ports.add(port).unwrap();
+        let pool = Pool::new(1 << 20);
+        for _ in 0..2 {
+            ports.transmit(number, pool.frame(&[0; 60]).unwrap());
+        }
+        ports.empty_until(Instant::now() + patience);
+        ports.flush();
+        (sent.get(), ports.driver_counters()[0].2)
+    }
+
+    #[test]
+    fn ports_are_emptied_when_they_have_room_and_what_gets_none_in_time_is_dropped() {
+        assert_eq!(emptied(5, Duration::from_secs(60)), (2, 0));
+        assert_eq!(emptied(usize::MAX, Duration::from_millis(3)), (0, 2));
     }
 
     #[test]

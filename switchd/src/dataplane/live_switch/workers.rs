@@ -77,17 +77,22 @@ impl Workers<'_> {
             return;
         }
         // As in the others, what has arrived is processed before the input.
+        self.finish_backlog();
+        if let Some(followers) = &mut self.io.followers {
+            followers.stop(self.switch);
+        }
+        // Controllers learn of what came before the input before they learn of the input.
+        self.pass_on_packet_ins();
+    }
+
+    /// Processes the frames that wait here for a turn.
+    pub(super) fn finish_backlog(&mut self) {
         for _ in 0..MOST_BATCHES {
             if self.switch.datapath().lane().backlog.is_empty() {
                 break;
             }
             self.switch.catch_up(self.clock.now(), self.io);
         }
-        if let Some(followers) = &mut self.io.followers {
-            followers.stop(self.switch);
-        }
-        // Controllers learn of what came before the input before they learn of the input.
-        self.pass_on_packet_ins();
     }
 
     /// Begins an input of the switch, for the record and the others.
