@@ -1,7 +1,7 @@
 //! An error in a record is reported with its line, and no record makes the program panic.
 #![allow(clippy::unwrap_used)]
 
-use bofuss_agent::{FailMode, Identity};
+use bofuss_agent::{ConnId, FailMode, Identity, Request};
 use bofuss_datapath::{Config, Time};
 use bofuss_embed::record::{
     CUT_MARK, FIRST_LINE, FULL_LINE, FrameDetail, Item, LAST_LINE, NotedStep, Player, RecordError,
@@ -320,6 +320,30 @@ fn a_switch_in_use_goes_on_as_if_a_wrong_input_had_not_come() {
         }
         assert_eq!(same, outputs, "{line}");
     }
+}
+
+#[test]
+fn a_request_does_what_a_message_of_a_record_does() {
+    let flow = Message::FlowMod(FlowMod::add(Match::ANY));
+    let barrier = Message::BarrierRequest(Empty);
+    let (mut recorded, mut asked) = (player(), player());
+    for player in [&mut recorded, &mut asked] {
+        play_line(player, "1 connect 4 1.3 controller").unwrap();
+    }
+    let mut answers = 0;
+    for message in [flow, ask_for_entries(false), barrier] {
+        let caused = play_line(&mut recorded, &format!("2 message 4 {}", hex(&message)));
+        let request = Request {
+            xid: 5,
+            head: &[],
+            message: Ok(message),
+        };
+        let same = asked.play_request(Time(2), ConnId(4), request, &[]);
+        let same: Vec<String> = same.iter().map(ToString::to_string).collect();
+        answers += same.len();
+        assert_eq!(Ok(same), caused);
+    }
+    assert_eq!(answers, 2);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod lists;
 mod live_switch;
 mod loop_counters;
 mod missing_ports;
+mod noted_input;
 mod page;
 mod paths;
 mod poller;

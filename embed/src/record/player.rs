@@ -111,8 +111,7 @@ impl Player {
         } else {
             None
         };
-        let additions = self.switch.datapath().catalogue().additions();
-        self.connections.look_for(additions);
+        self.look_for_additions();
         let mut io = PlayerIo {
             denied,
             answers: Answers::default(),
@@ -127,6 +126,33 @@ impl Player {
         let outputs = io.outputs;
         self.connections.follow(input);
         Ok(outputs)
+    }
+
+    /// Gives the switch what came on a connection, which need not be encoded as an input; returns
+    /// its outputs. Otherwise as [`Self::play`].
+    pub fn play_request(
+        &mut self,
+        at: Time,
+        conn: ConnId,
+        request: Request<'_>,
+        denied: &[u32],
+    ) -> Vec<RecordedOutput> {
+        self.look_for_additions();
+        let mut io = PlayerIo {
+            denied,
+            answers: Answers::default(),
+            connections: &self.connections,
+            holds_packets: self.holds_packets,
+            outputs: Vec::new(),
+        };
+        self.switch.message(at, conn, request, &mut io);
+        io.outputs
+    }
+
+    /// Lets frames that leave be noted by the fields that a controller has mapped, too.
+    fn look_for_additions(&mut self) {
+        let additions = self.switch.datapath().catalogue().additions();
+        self.connections.look_for(additions);
     }
 }
 

@@ -19,6 +19,7 @@ use rustix::event::epoll;
 use tracing::{debug, warn};
 
 use super::dispatch::GivenStates;
+use super::noted_input::NotedInput;
 use super::poller::{Ready, WakeSet};
 use super::port_set::PortSet;
 use super::state_counts::StateCounts;
@@ -37,8 +38,10 @@ pub(super) type Remake = fn(&RecordedConfig) -> Result<Switch, RecordError>;
 pub(super) enum Order {
     /// Stop, and report what was counted.
     Stop,
-    /// Do what the first worker has done since then.
+    /// Do what the first worker has done since then, and report how far it has come.
     Play(Arc<Vec<Step>>),
+    /// Begin with that, while the first worker goes on.
+    PlayAhead(Arc<Vec<Step>>),
     /// Give away all states of flows.
     GiveStates,
     /// Share the rates of these meters, keep those of these states that belong to it, and receive
@@ -64,7 +67,7 @@ pub(super) enum Step {
     /// It has found out when entries were last used by any worker.
     Uses(Time, Vec<EntryUse>),
     /// Its switch got an input, and these of its questions were answered with no.
-    Input(Time, RecordedInput, Vec<u32>),
+    Input(Time, NotedInput, Vec<u32>),
     /// It opened a port. Each other worker takes its own of these, in their order: the kernel gives
     /// each the frames whose states it has.
     Open(Mutex<Vec<Option<PortMember>>>),
@@ -175,6 +178,8 @@ struct Follower {
     bell: Arc<Bell>,
     frames: u64,
     state_counts: StateCounts,
+    /// Why it could not do what the first worker has done, until it is asked.
+    failed: Option<String>,
 }
 
 impl FollowerParts {
@@ -218,6 +223,7 @@ impl FollowerParts {
                 bell,
                 frames: 0,
                 state_counts: StateCounts::default(),
+                failed: None,
             })
         });
         match made {
@@ -250,6 +256,10 @@ impl Follower {
                 Ok(Order::Play(steps)) => {
                     let played = self.play(&steps);
                     Report::Played(played, self.player.switch().next_tick())
+                }
+                Ok(Order::PlayAhead(steps)) => {
+                    self.play_ahead(&steps);
+                    continue;
                 }
                 Ok(Order::GiveStates) => {
                     Report::States(self.player.switch().replica().take_states())
@@ -377,9 +387,17 @@ impl Follower {
         }
     }
 
+    /// Takes steps. If one fails, it takes none after it.
+    fn play_ahead(&mut self, steps: &[Step]) {
+        let mut steps = steps.iter();
+        let failed = self.failed.take();
+        self.failed = failed.or_else(|| steps.find_map(|step| self.take_step(step).err()));
+    }
+
     fn play(&mut self, steps: &[Step]) -> Result<Progress, String> {
-        for step in steps {
-            self.take_step(step)?;
+        self.play_ahead(steps);
+        if let Some(why) = self.failed.take() {
+            return Err(why);
         }
         // What the inputs have sent and counted is sent and counted by the first worker.
         drop(self.player.switch().replica().take_counts());
@@ -397,9 +415,9 @@ impl Follower {
         match step {
             Step::Uses(now, uses) => self.note_uses(*now, uses)?,
             Step::Input(at, input, denied) => {
-                let played = self.player.play(*at, input, denied);
+                let played = input.play(&mut self.player, *at, denied);
                 played.map_err(|error| error.to_string())?;
-                if let RecordedInput::Reconfigure(_) = input {
+                if let NotedInput::Recorded(RecordedInput::Reconfigure(_)) = input {
                     self.player.switch().replica().begin(true);
                 }
             }

@@ -1,5 +1,5 @@
 //! The other workers, as the first sees them: it stops them before it gives its switch an input,
-//! notes the inputs, and at the end of its turn lets all play them and go on.
+//! notes the inputs, lets all play them, and at the end of its turn go on.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -12,9 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bofuss_datapath::{DispatchBy, MeterShare, Metric, Time};
-use bofuss_embed::record::{
-    Answers, FrameDetail, RecordedConfig, RecordedConnections, RecordedInput,
-};
+use bofuss_embed::record::{Answers, FrameDetail, RecordedConfig, RecordedConnections};
 use bofuss_ext::Switch;
 use bofuss_frame::Frame;
 use bofuss_oflib::{Message, PortNo};
@@ -24,6 +22,7 @@ use super::dispatch::{DispatchNow, GivenStates};
 use super::follower::{
     FollowerParts, HandedFrame, Order, PacketIn, Progress, Remake, Report, Step,
 };
+use super::noted_input::NotedInput;
 use super::poller::WakeSet;
 use super::state_counts;
 use super::thread_clock::ThreadClock;
@@ -40,6 +39,9 @@ const PATIENCE: Duration = if cfg!(test) {
 pub(super) const MAX_PACKET_INS: usize = 1024;
 /// The most frames that wait for another worker after the first has received them.
 const MAX_HANDED: usize = 256;
+/// The steps with which others begin before the end of the turn, so that they need not be woken for
+/// each.
+const STEPS_AHEAD: usize = 16;
 /// How long states may be with others before their timers are looked after.
 const STATES_TICK_NS: u64 = Time::SEC;
 
@@ -52,7 +54,7 @@ pub struct Followers {
     /// The numbers of the switch's questions that were answered no, in this input.
     denied: RefCell<Vec<u32>>,
     /// The input that is being carried out.
-    input: Option<(Time, RecordedInput)>,
+    input: Option<(Time, NotedInput)>,
     /// True if it is a message of an extension that was refused.
     is_refused: bool,
     /// What they have to do before they go on.
@@ -92,8 +94,12 @@ struct FollowerThread {
 
 impl FollowerThread {
     fn order(&self, order: Order) -> io::Result<()> {
+        // One that is stopped waits for orders, others for frames.
+        let waits_for_frames = matches!(order, Order::Stop | Order::Take(_));
         let sent = self.orders.as_ref().map(|orders| orders.send(order));
-        self.waker.wake_by_ref();
+        if waits_for_frames {
+            self.waker.wake_by_ref();
+        }
         match sent {
             Some(Ok(())) => Ok(()),
             _ => Err(self.fault("has ended")),
@@ -363,7 +369,7 @@ impl Followers {
         &mut self,
         (clock, at): (ThreadClock, Time),
         switch: &mut Switch,
-        input: impl FnOnce(&RecordedConnections) -> Option<RecordedInput>,
+        input: impl FnOnce(&RecordedConnections) -> Option<NotedInput>,
     ) {
         let uses = switch.replica().uses();
         // No packet was processed later than now, and no entry will be added by an input with a
@@ -386,8 +392,16 @@ impl Followers {
         let input = self.input.take();
         // It has changed nothing, but might where there are no states.
         if let Some((at, input)) = input.filter(|_| !self.is_refused) {
-            self.connections.follow(&input);
+            if let NotedInput::Recorded(input) = &input {
+                self.connections.follow(input);
+            }
             self.steps.push(Step::Input(at, input, denied));
+        }
+        // Before they run, all is for their first turn.
+        if self.steps.len() >= STEPS_AHEAD && !self.threads.is_empty() && self.fault.is_none() {
+            let steps = Arc::new(take(&mut self.steps));
+            let ordered = self.order_all(|| Order::PlayAhead(Arc::clone(&steps)));
+            self.fault = ordered.err();
         }
     }
 
@@ -461,18 +475,17 @@ impl Followers {
 
 #[cfg(test)]
 mod tests {
+    use bofuss_embed::record::RecordedInput;
     use bofuss_frame::Pool;
 
     use super::*;
     use crate::config::Options;
     use crate::run::make_switch;
 
-    /// A worker besides the first, whose thread does this with its orders.
-    fn with_thread(
-        work: impl FnOnce(&std::sync::mpsc::Receiver<Order>) + Send + 'static,
-    ) -> String {
+    /// A switch, and a worker besides its first, whose thread does this with its orders.
+    fn with_thread(work: impl FnOnce(&Receiver<Order>) + Send + 'static) -> (Switch, Followers) {
         let config = Options::default().check().unwrap();
-        let mut switch = make_switch(&config, &Pool::new(1 << 20), 1).unwrap();
+        let switch = make_switch(&config, &Pool::new(1 << 20), 1).unwrap();
         let mut followers = Followers::new(1, &switch, DispatchBy::Auto);
         let (orders, ordered) = channel();
         let (reporting, reports) = channel();
@@ -493,6 +506,12 @@ mod tests {
             ports: Vec::new(),
             states: Vec::new(),
         });
+        (switch, followers)
+    }
+
+    /// Why the switch ends whose other worker has such a thread.
+    fn fault_with(work: impl FnOnce(&Receiver<Order>) + Send + 'static) -> String {
+        let (mut switch, mut followers) = with_thread(work);
         followers.go_on((Time(0), None), Vec::new(), None).unwrap();
         followers.stop(&mut switch);
         let error = followers.play(Progress::of(&switch)).unwrap_err();
@@ -504,7 +523,7 @@ mod tests {
     #[test]
     fn a_worker_that_stalls_is_noticed() {
         let (hold, held) = channel::<()>();
-        let said = with_thread(move |_| {
+        let said = fault_with(move |_| {
             let _ = held.recv();
         });
         assert_eq!(said, "worker 1 does not answer");
@@ -514,8 +533,41 @@ mod tests {
     #[test]
     fn a_worker_that_ends_is_noticed() {
         assert_eq!(
-            with_thread(|orders| drop(orders.recv())),
+            fault_with(|orders| drop(orders.recv())),
             "worker 1 has ended"
         );
+    }
+
+    #[test]
+    fn a_worker_that_fails_after_it_has_played_is_noticed_before_it_goes_on() {
+        let (hold, held) = channel::<()>();
+        let (_, mut followers) = with_thread(move |_| {
+            let _ = held.recv();
+        });
+        followers.empty_ports(Instant::now());
+        let error = followers.go_on((Time(0), None), Vec::new(), None);
+        assert_eq!(error.unwrap_err().to_string(), "worker 1 does not answer");
+        drop(hold);
+    }
+
+    #[test]
+    fn others_begin_with_a_long_turn_before_it_ends() {
+        let (seen, all_seen) = channel();
+        let (mut switch, mut followers) = with_thread(move |orders| {
+            while let Ok(order) = orders.recv() {
+                if let Order::PlayAhead(steps) = order {
+                    seen.send(steps.len()).unwrap();
+                }
+            }
+        });
+        let clock = ThreadClock::start(Time(0));
+        for number in 1..=STEPS_AHEAD + 1 {
+            let input = |_: &RecordedConnections| Some(NotedInput::Recorded(RecordedInput::Tick));
+            followers.begin_input((clock, Time(1)), &mut switch, input);
+            followers.end_input();
+            assert_eq!(followers.steps.len(), number % STEPS_AHEAD);
+        }
+        let patience = Duration::from_secs(20);
+        assert_eq!(all_seen.recv_timeout(patience), Ok(STEPS_AHEAD));
     }
 }

@@ -183,13 +183,7 @@ impl LiveSwitch {
         let name = message.name();
         self.workers().gather_states_for(&message);
         let reads_states = reads_states(&message);
-        // The first worker alone carries out packet-outs.
-        let is_for_all = self.io.followers.is_none() || !matches!(message, Message::PacketOut(_));
-        self.workers().begin_input(now, |known| {
-            is_for_all
-                .then(|| known.message(conn, xid, head, &message))
-                .flatten()
-        });
+        self.workers().begin_message(now, conn, xid, head, &message);
         let request = Request {
             xid,
             head,

@@ -4,12 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::task::Waker;
 
-use bofuss_agent::SwitchIo;
+use bofuss_agent::{ConnId, SwitchIo};
 use bofuss_datapath::Time;
 use bofuss_embed::record::{RecordedConnections, RecordedInput};
 use bofuss_ext::Switch;
 use bofuss_frame::Pool;
-use bofuss_oflib::PortNo;
+use bofuss_oflib::{Message, PortNo};
 use bofuss_ports::{BATCH_FRAMES, Link};
 use serde_json::{Value, json};
 
@@ -19,6 +19,7 @@ use crate::dataplane::follower::{Progress, Remake, Step};
 use crate::dataplane::followers::{Followers, MAX_PACKET_INS};
 use crate::dataplane::io::DataPlaneIo;
 use crate::dataplane::loop_counters::LoopCounters;
+use crate::dataplane::noted_input::NotedInput;
 use crate::dataplane::thread_clock::ThreadClock;
 use crate::error::Result;
 use crate::export::Export;
@@ -106,7 +107,29 @@ impl Workers<'_> {
             recorder.look_for(self.switch.datapath().catalogue().additions());
             recorder.begin(now, input);
         } else if let Some(followers) = &mut self.io.followers {
-            followers.begin_input((*self.clock, now), self.switch, input);
+            let noted = |known: &RecordedConnections| input(known).map(NotedInput::Recorded);
+            followers.begin_input((*self.clock, now), self.switch, noted);
+        }
+    }
+
+    /// Begins a message of a connection, likewise.
+    pub(super) fn begin_message(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        xid: u32,
+        head: &[u8],
+        message: &Message,
+    ) {
+        if self.io.followers.is_none() {
+            return self.begin_input(now, |known| known.message(conn, xid, head, message));
+        }
+        self.stop();
+        if let Some(followers) = &mut self.io.followers {
+            // The first worker alone carries out packet-outs.
+            let is_for_all = !matches!(message, Message::PacketOut(_));
+            let noted = is_for_all.then(|| NotedInput::message(conn, xid, head, message));
+            followers.begin_input((*self.clock, now), self.switch, |_| noted);
         }
     }
 
