@@ -168,10 +168,11 @@ fn frames_that_wait_for_room_are_not_overtaken_when_their_flows_move() {
             }
             all
         });
-        while !is_over.load(Relaxed) {
+        while !sending.is_finished() {
             lab.asks(&["add-flow", "priority=7,arp,actions=NORMAL"]);
             lab.asks(&["del-flows", "arp"]);
         }
+        is_over.store(true, Relaxed);
         sending.join().unwrap();
         receiving.join().unwrap()
     });

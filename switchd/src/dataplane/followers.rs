@@ -431,6 +431,14 @@ impl Followers {
         self.steps.push(Step::Open(Mutex::new(members)));
     }
 
+    /// Lets them close a port. What they have counted there is not that of another with its number.
+    pub(super) fn close(&mut self, number: PortNo) {
+        for thread in &mut self.threads {
+            thread.ports.retain(|(port, ..)| *port != number);
+        }
+        self.steps.push(Step::Close(number));
+    }
+
     /// The next packet-in of theirs.
     pub(super) fn next_packet_in(&self) -> Option<PacketIn> {
         self.packet_ins.as_ref()?.try_recv().ok()
@@ -548,6 +556,16 @@ mod tests {
         let error = followers.go_on((Time(0), None), Vec::new(), None);
         assert_eq!(error.unwrap_err().to_string(), "worker 1 does not answer");
         drop(hold);
+    }
+
+    #[test]
+    fn a_new_port_does_not_have_the_counts_that_others_have_of_the_one_before_it() {
+        let (_, mut followers) = with_thread(|orders| while orders.recv().is_ok() {});
+        let counts = [3, 4].map(|number| (PortNo(number), Counters::default(), 7_u64));
+        followers.threads[0].ports = counts.into();
+        followers.close(PortNo(3));
+        let n_counts = |number| followers.port_counters(PortNo(number)).count();
+        assert_eq!([3, 4].map(n_counts), [0, 1]);
     }
 
     #[test]

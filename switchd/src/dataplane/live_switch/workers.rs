@@ -167,7 +167,10 @@ impl Workers<'_> {
 
     /// Tells them that a port is closed.
     pub(super) fn tell_of_end(&mut self, number: PortNo) {
-        self.tell(|| Step::Close(number));
+        self.stop();
+        if let Some(followers) = &mut self.io.followers {
+            followers.close(number);
+        }
     }
 
     /// Sends packet-ins of the others, as many as may wait at once; more of them in the next turn.
