@@ -136,7 +136,7 @@ fn a_run_in_an_old_version_puts_back_what_that_cannot_express() {
         for version in ["1.0", "1.3"] {
             let words = [
                 "run",
-                "match-type",
+                "barrier-truth",
                 "--short",
                 "--wipe",
                 "--openflow",

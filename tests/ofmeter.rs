@@ -18,17 +18,18 @@ use std::process::{Command, Output, Stdio};
 
 use bofuss_tests::{Process, ip, ok, printed, program, run, until};
 
-use crate::known::is_found;
+use crate::known::{is_found, of_legacy};
 use crate::liar::{Lie, lie};
 use crate::plant::{
-    Folder, LIAR, Plant, SWITCH, alone, measured, measured_at, metric, ofmeter, stated, switch_at,
+    Folder, LIAR, Plant, SWITCH, alone, first_measured_at, measured, measured_at, metric, ofmeter,
+    stated, switch_at,
 };
 
 /// The most time that the switch takes until a rule acts that it got, in microseconds.
 const MOST_TO_ACT_US: f64 = 5_000.0;
 
 #[test]
-fn a_forwarders_delay_loss_and_order_are_found() {
+fn a_forwarders_delay_and_duplicates_are_found() {
     let case = [
         "action-delay",
         "--frames",
@@ -80,23 +81,33 @@ fn a_forwarders_delay_loss_and_order_are_found() {
     // The path itself takes as long for both.
     let difference = least[1] - least[0];
     assert!((difference / 4_950e3 - 1.0).abs() < 0.1, "{least:?}");
-    let lossy = [&case[..], &["forwarder:loss=5%,reorder=1%"]].concat();
+}
+
+#[test]
+fn a_forwarder_that_loses_some_frames_or_all_is_found_to_do_so() {
+    // One point has frames.
+    let case = [
+        "mode-speedup",
+        "--frames",
+        "500",
+        "--max-rate",
+        "2000",
+        "--setup",
+    ];
+    let measure = |faults: &str| {
+        let found = measured(&Folder::new(), &[&case[..], &[faults]].concat());
+        of_legacy(&found).next().unwrap().clone()
+    };
     is_found(5.0, || {
-        let folder = Folder::new();
-        let found = measured(&folder, &lossy);
+        let found = measure("forwarder:loss=5%,reorder=1%");
         // Of those that pass, one in 100 is overtaken.
-        let reordered = metric(&found[0], "reordered");
-        assert!((3.0..=6.0).contains(&reordered), "{}", found[0]);
-        let bounds = ["least", "most"].map(|bound| metric(&found[0], &format!("loss, {bound}")));
+        let reordered = metric(&found, "reordered");
+        assert!((3.0..=6.0).contains(&reordered), "{found}");
+        let bounds = ["least", "most"].map(|bound| metric(&found, &format!("loss, {bound}")));
         bounds.into()
     });
-    let folder = Folder::new();
-    let found = measured(&folder, &[&case[..], &["forwarder:loss=100%"]].concat());
-    assert_eq!(
-        found[0]["verdict"], "fails",
-        "nothing crashed: {}",
-        found[0]
-    );
+    let found = measure("forwarder:loss=100%");
+    assert_eq!(found["verdict"], "fails", "nothing crashed: {found}");
 }
 
 #[test]
@@ -121,14 +132,12 @@ fn trials_of_rfc_2544_lose_nothing_and_say_how_long_they_are() {
 #[test]
 fn frames_that_go_there_and_back_are_delayed_twice() {
     let folder = Folder::new();
-    let slowly = ["mode-speedup", "--echo", "--max-rate", "200", "--setup"];
-    let found = measured(
-        &folder,
-        &[&slowly[..], &["forwarder:delay=5000us"]].concat(),
-    );
+    let slowly = ["mode-speedup", "--echo", "--max-rate", "200"];
+    let setup = ["--frames", "100", "--setup", "forwarder:delay=5000us"];
+    let found = measured(&folder, &[&slowly[..], &setup].concat());
     // What else runs on the machine makes frames late, and never one early.
-    let legacy = found.iter().find(|one| one["point"]["kind"] == "legacy");
-    let least = legacy.unwrap()["delay"]["min"].as_f64().unwrap() / 1e3;
+    let legacy = of_legacy(&found).next().unwrap();
+    let least = legacy["delay"]["min"].as_f64().unwrap() / 1e3;
     assert!((10_000.0..12_000.0).contains(&least), "{least} us");
 }
 
@@ -215,31 +224,26 @@ fn early_barriers_are_found_and_by_how_much() {
 fn the_limit_of_a_table_is_found_and_a_table_that_swallows_rules_is_a_lie() {
     alone(|| {
         let _plant = Plant::new(&["--max-entries", "100"]);
-        let folder = Folder::new();
-        let found = measured_at(SWITCH, &folder, &["table-size"]);
+        let found = first_measured_at(SWITCH, &Folder::new(), &["table-size"]);
         // One of the 100 drops what no other rule matches.
-        assert_eq!(metric(&found[0], "rules"), 99.0, "{}", found[0]);
-        assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
+        assert_eq!(metric(&found, "rules"), 99.0, "{found}");
+        assert_eq!(found["verdict"], "ok", "{found}");
     });
     alone(|| {
         let _plant = Plant::new(&["--max-entries", "1000"]);
-        let folder = Folder::new();
         let more = ["table-size", "--max-rules", "1200"];
-        let found = measured_at(SWITCH, &folder, &more);
-        assert_eq!(metric(&found[0], "rules"), 999.0, "{}", found[0]);
-        assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
+        let found = first_measured_at(SWITCH, &Folder::new(), &more);
+        assert_eq!(metric(&found, "rules"), 999.0, "{found}");
+        assert_eq!(found["verdict"], "ok", "{found}");
     });
     alone(|| {
         let _plant = Plant::new(&[]);
         lie(Lie::SwallowsAdds(500), LIAR, SWITCH);
         let folder = Folder::new();
-        let found = measured_at(LIAR, &folder, &["table-size"]);
-        assert_eq!(found[0]["verdict"], "lies", "{}", found[0]);
-        assert!(
-            metric(&found[0], "of them without effect") > 300.0,
-            "{}",
-            found[0]
-        );
+        let found = first_measured_at(LIAR, &folder, &["table-size"]);
+        assert_eq!(found["verdict"], "lies", "{found}");
+        let idle = metric(&found, "of them without effect");
+        assert!(idle > 300.0, "{found}");
         let row = "limit, exact rules that act";
         let (low, high) = stated(&folder, "table-size", row, "stated error");
         // All were tried, and one of the 500 is the rule of what no other matches.
@@ -248,12 +252,11 @@ fn the_limit_of_a_table_is_found_and_a_table_that_swallows_rules_is_a_lie() {
     alone(|| {
         let _plant = Plant::new(&[]);
         lie(Lie::RejectsLate(500), LIAR, SWITCH);
-        let folder = Folder::new();
-        let found = measured_at(LIAR, &folder, &["table-size"]);
-        assert_eq!(found[0]["verdict"], "lies", "{}", found[0]);
+        let found = first_measured_at(LIAR, &Folder::new(), &["table-size"]);
+        assert_eq!(found["verdict"], "lies", "{found}");
         // It has the rule of what no other matches, too; one more was acknowledged.
-        assert_eq!(metric(&found[0], "rules by table statistics"), 499.0);
-        assert_eq!(metric(&found[0], "rules"), 500.0, "{}", found[0]);
+        assert_eq!(metric(&found, "rules by table statistics"), 499.0);
+        assert_eq!(metric(&found, "rules"), 500.0, "{found}");
     });
 }
 
@@ -469,10 +472,8 @@ fn wrong_words_are_refused_with_what_there_is() {
 fn two_runs_are_compared_point_by_point() {
     let runs = [Folder::new(), Folder::new()];
     for (folder, setup) in runs.iter().zip(["yardstick", "forwarder:delay=500us"]) {
-        measured(
-            folder,
-            &["mode-speedup", "--max-rate", "500", "--setup", setup],
-        );
+        let few = ["mode-speedup", "--max-rate", "500", "--frames", "100"];
+        measured(folder, &[&few[..], &["--setup", setup]].concat());
     }
     let mut command = Command::new(program("ofmeter"));
     let table = ok(command

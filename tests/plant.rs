@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
 
 use bofuss_ports::NetNs;
-use bofuss_tests::{Process, have, ip, ok, program, until};
+use bofuss_tests::{Process, have, ip, ok, printed, program, until};
 use serde_json::Value;
 
 /// The ports on which the switch and the liar in front of it listen for OpenFlow.
@@ -245,4 +246,29 @@ pub fn measured_at(port: u16, folder: &Folder, arguments: &[&str]) -> Vec<Value>
     let switch = switch_at(port);
     let switch: Vec<&str> = switch.iter().map(String::as_str).collect();
     measured(folder, &[&switch[..], arguments].concat())
+}
+
+/// The first result of a case on a switch. The user ends the run then: at its other points a switch
+/// that lies takes as long again, and shows nothing more.
+pub fn first_measured_at(port: u16, folder: &Folder, arguments: &[&str]) -> Value {
+    let shortest = [&["run", "--short", "--force"], arguments].concat();
+    let mut command = ofmeter(folder, &shortest);
+    command.args(switch_at(port));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut meter = command.spawn().unwrap();
+    let results = folder.0.join("results.jsonl");
+    let mut ended = None;
+    // A point may take as long as it needs.
+    while ended.is_none() && !results.exists() {
+        std::thread::sleep(Duration::from_millis(20));
+        ended = meter.try_wait().unwrap();
+    }
+    if ended.is_none() {
+        ok(Command::new("kill").args(["-s", "INT", &meter.id().to_string()]));
+    }
+    let output = meter.wait_with_output().unwrap();
+    let said = printed(&output);
+    println!("{said}");
+    assert_eq!(output.status.code(), Some(1), "the user ended it: {said}");
+    folder.results().swap_remove(0)
 }
