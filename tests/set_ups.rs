@@ -55,7 +55,7 @@ fn a_case_runs_in_each_version_of_openflow_that_a_switch_speaks() {
         for version in ["1.1", "1.2", "1.4", "1.5"] {
             let folder = Folder::new();
             let mut words = vec!["fm-add", "fm-del", "--max-rules", "100"];
-            // The points of full tables take longest, and are to show that ours speaks each version.
+            // The points of full tables take longest, and show whether ours speaks each version.
             words.extend((setup == "bofuss").then_some("table-size"));
             words.extend(["--setup", setup, "--openflow", version]);
             let found = measured(&folder, &words);
