@@ -1,6 +1,6 @@
 //! Laws over generated values: wire and text both give back what was put in, and no bytes do harm.
 
-use crate::common::generate::{self, Random, encoded, messages};
+use crate::common::generate::{self, Random, encoded, messages, values};
 use crate::common::{MODERN, codec, codec_of, hex, is_of_vendor, vectors_of};
 use bofuss_oflib::action::{ACTIONS, SetField};
 use bofuss_oflib::error::{BadAction, BadMatch, ERRORS};
@@ -43,7 +43,7 @@ fn what_the_oldest_versions_can_say_survives_their_wire() {
 fn what_is_said_survives(codec: &Codec) {
     let (mut said, mut flows) = (0, 0);
     let mut random = Random::new(11);
-    for (xid, mut message) in messages(6, codec).take(40_000) {
+    for (xid, mut message) in messages(6, codec).take(2 * values()) {
         if let Message::FlowMod(flow) = &mut message
             && random.one_in(2)
         {
@@ -62,8 +62,8 @@ fn what_is_said_survives(codec: &Codec) {
             assert_eq!(again(codec, xid, &once), Ok(once), "{message}");
         }
     }
-    assert!(said > 20_000, "only {said} messages could be said");
-    assert!(flows > 50, "only {flows} flow-mods could be said");
+    assert!(said > values(), "only {said} messages could be said");
+    assert!(flows > 10, "only {flows} flow-mods could be said");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn errors_have_numbers(version: Version, counts: &[u8]) {
 #[test]
 fn every_message_survives_the_wire() {
     for codec in MODERN.map(codec_of) {
-        for (xid, message) in messages(1, &codec).take(20_000) {
+        for (xid, message) in messages(1, &codec).take(values()) {
             let bytes = encode(&codec, xid, &message);
             assert_eq!(codec.decode(&bytes), Ok((xid, message)));
         }
@@ -131,7 +131,7 @@ fn every_flow_group_and_meter_survives_its_text() {
 
 fn texts_survive(codec: &Codec) {
     let catalogue = &codec.catalogue;
-    for (_, message) in messages(2, codec).take(20_000) {
+    for (_, message) in messages(2, codec).take(values()) {
         match message {
             Message::FlowMod(flow) => {
                 let text = flow.to_string();
@@ -187,7 +187,7 @@ fn texts_survive(codec: &Codec) {
 fn every_action_and_instruction_survives_its_text() {
     let codec = codec_of(Version::V1_4);
     let mut random = Random::new(3);
-    for _ in 0..20_000 {
+    for _ in 0..values() {
         let action = generate::action(&mut random, &codec);
         let text = action.to_string();
         let read = parse_actions(&text, &Match::ANY, &codec.catalogue);
@@ -248,7 +248,7 @@ fn no_bytes_make_the_decoder_panic_and_what_it_reads_is_stable() {
 fn no_harm(codec: &Codec) {
     let mut random = Random::new(4);
     let mut read = 0;
-    for (xid, message) in messages(5, codec).take(20_000) {
+    for (xid, message) in messages(5, codec).take(values()) {
         let mut bytes = Vec::new();
         if codec.encode(xid, &message, &mut bytes).is_err() {
             continue;
@@ -286,7 +286,7 @@ fn no_harm(codec: &Codec) {
         }
     }
     assert!(
-        read > 2_000,
+        read > values() / 10,
         "only {read} changed messages were messages still"
     );
 }

@@ -220,27 +220,25 @@ fn t14_subscribers_share_alike_whatever_part_of_the_tuple_distinguishes_them() {
 #[test]
 fn t14_tenants_whose_tuples_differ_by_vlan_alone_share_alike() {
     // Also if they have no VLAN any more when they wait at the port.
-    for actions in ["", ",actions=(pop_vlan)"] {
-        for discipline in ["hfair", "ceta2"] {
-            let mut switch = shares::switch(discipline);
-            switch.flow(&format!(
-                "table=1,priority=5,udp,actions=qflow_forward(port=2{actions})"
-            ));
-            for ask in ["set,key=1,vlan=0xfff", "port=2,key=1"] {
-                switch.ask("qflow_key_mod", ask).expect("it is a key");
-            }
-            let rates = shares::run(&mut switch, |tenant, flow| {
-                let own = flow - [1, 5, 11, 21][usize::from(tenant) - 1];
-                let packet = v4(1, 1, 1, craft::udp(own, 9, &[]));
-                ethernet(craft::vlan(0x8100, u16::from(tenant), packet))
-            });
-            let index = shares::index(&rates.subscribers);
-            assert!(
-                index >= 0.999,
-                "{discipline}{actions}: {index}, {:?}",
-                rates.subscribers
-            );
+    for (discipline, actions) in [("hfair", ""), ("ceta2", ",actions=(pop_vlan)")] {
+        let mut switch = shares::switch(discipline);
+        switch.flow(&format!(
+            "table=1,priority=5,udp,actions=qflow_forward(port=2{actions})"
+        ));
+        for ask in ["set,key=1,vlan=0xfff", "port=2,key=1"] {
+            switch.ask("qflow_key_mod", ask).expect("it is a key");
         }
+        let rates = shares::run(&mut switch, |tenant, flow| {
+            let own = flow - [1, 5, 11, 21][usize::from(tenant) - 1];
+            let packet = v4(1, 1, 1, craft::udp(own, 9, &[]));
+            ethernet(craft::vlan(0x8100, u16::from(tenant), packet))
+        });
+        let index = shares::index(&rates.subscribers);
+        assert!(
+            index >= 0.999,
+            "{discipline}{actions}: {index}, {:?}",
+            rates.subscribers
+        );
     }
 }
 

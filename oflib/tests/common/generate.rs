@@ -305,6 +305,16 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
     }
 }
 
+/// How many random values a law is tried with. The long tier, which alone runs the tests that are
+/// ignored elsewhere, has more.
+pub(crate) fn values() -> usize {
+    if std::env::args().any(|word| word == "--include-ignored") {
+        20_000
+    } else {
+        6_000
+    }
+}
+
 /// Random messages: each begins as a vector, has some bytes changed such that it still is a
 /// message, and its lists made anew. Every type comes as often as it has vectors.
 pub(crate) fn messages(seed: u64, codec: &Codec) -> impl Iterator<Item = (u32, Message)> + '_ {
