@@ -8,6 +8,9 @@ BUILT := $(T)/$(PROFILE:dev=debug)
 SETUP := sh xtask/setup.sh
 PROGRAMS := bofuss dpctl ofmeter
 PACKAGES := -p bofuss-switchd -p bofuss-dpctl
+# what of the programs a demo needs, built quickly
+DEMO := --profile demo --no-default-features $(PACKAGES)
+DEMO_BUILT := $(T)/demo
 # what a demo does not need
 METER := -p bofuss-measure
 LIBRARY := -p bofuss-capi
@@ -30,10 +33,10 @@ help: ## this list
 	  printf 'make %-10s %s\n' "$$name" "$$what"; done
 
 demo: ## build quickly, without TLS, and run the demo; make demo ARGS=--keep leaves it up
-	@[ -e $(T)/demo/bofuss ] || echo 'bofuss: the demo comes after a build: about two minutes of processor time'
+	@[ -e $(DEMO_BUILT)/bofuss ] || echo 'bofuss: the demo comes after a build: about two minutes of processor time'
 	@$(SETUP) need demo
-	@$(SETUP) cargo build --locked --profile demo --no-default-features $(PACKAGES)
-	@$(SETUP) elevate $(T)/demo/bofuss demo $(ARGS)
+	@$(SETUP) cargo build --locked $(DEMO)
+	@$(SETUP) elevate $(DEMO_BUILT)/bofuss demo $(ARGS)
 
 build: ## build the programs as they are shipped into target/release: nine minutes of processor time
 	@$(SETUP) need demo

@@ -6,13 +6,15 @@ use std::process::Command;
 
 use bofuss_tests::{have, ok, printed};
 
-/// Makes `make build` build what `cargo xtask e2e` built for the tests: other packages would have
-/// other features, and be compiled while tests use them.
-const AS_BUILT: [&str; 4] = [
+/// Makes `make build` and `make demo` build what `cargo xtask e2e` built for the tests: other
+/// packages would have other features, and be compiled while tests use them.
+const AS_BUILT: [&str; 6] = [
     "PROFILE=dev",
     "PACKAGES=--workspace --lib --bins --examples",
     "METER=",
     "LIBRARY=",
+    "DEMO=--profile dev --workspace --lib --bins --examples",
+    "DEMO_BUILT=$(T)/debug",
 ];
 
 /// Variables of a shell that decide what cargo finds built already.
@@ -41,14 +43,25 @@ fn crates_compiled(words: &[&str]) -> usize {
         .count()
 }
 
-#[test]
-fn make_demo_builds_and_plays_it() {
+/// Plays the demo by `make demo` with these words, too.
+fn plays_the_demo(words: &[&str]) {
     if !have(&["make", "ip", "ping"]) {
         return;
     }
-    let said = make(&["demo"]);
+    let said = make(&[words, &["demo"]].concat());
     assert!(said.contains("1 bit differs"), "{said}");
     assert!(said.contains("  make demo ARGS=--keep "), "{said}");
+}
+
+#[test]
+fn make_demo_plays_what_is_built() {
+    plays_the_demo(&AS_BUILT);
+}
+
+#[test]
+#[ignore = "long: two minutes of the compiler"]
+fn make_demo_builds_and_plays_it() {
+    plays_the_demo(&[]);
 }
 
 /// The lines of a table of the workspace's manifest.

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::command::{all_succeeded, cargo, cargo_with, succeed};
+use crate::cost::GuideCases;
 use crate::package::BuildKind;
 use crate::reference::{self, PageAction};
 use crate::{
@@ -142,7 +143,6 @@ fn with_steps(
         ("tests", Tier::Check, Computes, &|| {
             unit_tests(root, &long_arguments(tier, &["--", "--include-ignored"]))
         }),
-        ("documentation", Tier::Test, Computes, &documentation),
         ("site", Tier::Test, Computes, &|| {
             site_if_possible(root, target)
         }),
@@ -176,7 +176,12 @@ fn with_steps(
             Tier::All => examples::run(root, target, ""),
             Tier::Lint | Tier::Check | Tier::Test => examples::run(root, target, examples::IN_TEST),
         }),
-        ("cost", Tier::Test, Behind, &|| cost::run(root, target, "")),
+        ("cost", Tier::Test, Behind, &|| {
+            cost::run_part(root, target, GuideCases::First)
+        }),
+        ("cost of further cases", Tier::All, Behind, &|| {
+            cost::run_part(root, target, GuideCases::Others)
+        }),
         ("lints of the tutorials", Tier::All, Behind, &|| {
             cost::check(root, target, "lint")
         }),
@@ -184,6 +189,7 @@ fn with_steps(
         ("fast path as released", Tier::Test, Behind, &|| {
             cargo("test --locked --release -p bofuss-fastpath --lib")
         }),
+        ("documentation", Tier::Test, Behind, &documentation),
         // A debug build is too slow for long bundles.
         ("long bundles as released", Tier::All, Behind, &|| {
             cargo("test --locked --release -p bofuss-agent --test bundles atomic::")

@@ -35,26 +35,58 @@ struct Tutorial {
     tests: Vec<String>,
 }
 
+/// Which cases of a guide to try.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum GuideCases {
+    /// The first one.
+    First,
+    /// All but the first one.
+    Others,
+}
+
 /// Tries every case of the guides whose name contains `only`.
 ///
 /// Errors: how many cases are above their bar, do not apply, or have tests that fail or do not
 /// exist.
 pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> {
-    share_libraries(target)?;
-    let mut tried = 0;
-    let mut failed = 0;
-    for case in cases(root)? {
-        if !case.guide.contains(only) {
-            continue;
+    let mut cases = cases(root)?;
+    cases.retain(|case| case.guide.contains(only));
+    try_all(&cases, root, target)
+}
+
+/// Tries these cases of each guide.
+///
+/// Errors: those of [`run`].
+pub(crate) fn run_part(root: &Path, target: &Path, part: GuideCases) -> Result<(), String> {
+    try_all(&part_of(cases(root)?, part), root, target)
+}
+
+/// These cases of each guide, of all in the order of the guides.
+fn part_of(cases: Vec<Tutorial>, part: GuideCases) -> Vec<Tutorial> {
+    let mut guide = String::new();
+    let mut chosen = Vec::new();
+    for case in cases {
+        let is_first = case.guide != guide;
+        guide.clone_from(&case.guide);
+        if is_first == (part == GuideCases::First) {
+            chosen.push(case);
         }
-        tried += 1;
-        let (files, lines) = count(&case);
+    }
+    chosen
+}
+
+/// Tries cases, one after another.
+fn try_all(cases: &[Tutorial], root: &Path, target: &Path) -> Result<(), String> {
+    share_libraries(target)?;
+    let mut failed = 0;
+    for case in cases {
+        let (files, lines) = count(case);
         let bar = format!(
             "files {files} of {}, lines {lines} of {}",
             case.files, case.lines
         );
         let result = if files <= case.files && lines <= case.lines {
-            try_out(&case, root, target)
+            try_out(case, root, target)
         } else {
             Err("above the bar".into())
         };
@@ -67,6 +99,7 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
         };
         println!("{}:{}: {bar}: {verdict}", case.guide, case.line);
     }
+    let tried = cases.len();
     println!("cost: {} passed, {failed} failed", tried - failed);
     if failed == 0 {
         Ok(())
@@ -319,6 +352,25 @@ mod tests {
         for (text, expected) in cases {
             assert!(parse(text).unwrap_err().starts_with(expected));
         }
+    }
+
+    #[test]
+    fn the_first_case_of_each_guide_is_tried_first_and_the_others_later() {
+        let all = || {
+            let guides = ["a.md", "a.md", "a.md", "b.md", "c.md", "c.md"];
+            let cases = (1..).zip(guides).map(|(line, guide)| Tutorial {
+                guide: guide.into(),
+                line,
+                ..Tutorial::default()
+            });
+            cases.collect::<Vec<_>>()
+        };
+        let lines = |part| {
+            let chosen = part_of(all(), part);
+            chosen.iter().map(|case| case.line).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(GuideCases::First), [1, 4, 5]);
+        assert_eq!(lines(GuideCases::Others), [2, 3, 6]);
     }
 
     // I13

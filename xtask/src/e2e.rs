@@ -13,8 +13,9 @@ use serde::Deserialize;
 use crate::package::BuildKind;
 use crate::{command, dist, setup, tree};
 
-/// The program that takes longest. It begins first, so that the end does not wait for it.
-const LONGEST: &str = "ofmeter";
+/// The programs that take longest, in this order. They begin first, so that the end does not wait
+/// for one of them.
+const LONGEST: [&str; 5] = ["ofmeter", "fairness", "mininet", "faults", "memory"];
 
 /// A test program, as cargo's JSON messages describe what was built.
 #[derive(Deserialize)]
@@ -110,8 +111,14 @@ fn build_tests(manifest: &Path, names: &[String]) -> Result<Vec<TestProgram>, St
     let mut programs: Vec<TestProgram> = programs
         .filter(|program: &TestProgram| program.manifest_path == manifest)
         .collect();
-    programs.sort_by_key(|program| program.target.name != LONGEST);
+    programs.sort_by_key(|program| place(&program.target.name));
     Ok(programs)
+}
+
+/// The place of a program among those of [`LONGEST`]; all others have the same, after these.
+fn place(name: &str) -> usize {
+    let place = LONGEST.iter().position(|long| *long == name);
+    place.unwrap_or(LONGEST.len())
 }
 
 impl Run<'_> {
@@ -158,5 +165,18 @@ impl Run<'_> {
             .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
         test.only = failed.map(String::from).collect();
         Err(failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_programs_are_there_and_begin_first() {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/Cargo.toml");
+        let mut names = tree::target_names(&manifest, "test").unwrap();
+        names.sort_by_key(|name| place(name));
+        assert_eq!(names[..LONGEST.len()], LONGEST);
     }
 }
