@@ -67,8 +67,8 @@ fn mn_with_the_user_switch_works_as_it_is() {
     if !have(TOOLS) {
         return;
     }
-    let said = mn("--switch user --controller ovsc --topo linear,14 --wait --test pingall");
-    assert!(said.contains("0% dropped (182/182 received)"), "{said}");
+    let said = mn("--switch user --controller ovsc --topo linear,6 --wait --test pingall");
+    assert!(said.contains("0% dropped (30/30 received)"), "{said}");
     // Without a controller, nothing waits for one.
     mn("--switch user --controller none --topo single,2 --wait --test none");
     // The switches are in namespaces of their own.
@@ -86,8 +86,8 @@ fn mn_with_our_class_works() {
             "--custom {OURS} --switch bofuss{more} --test pingall"
         ))
     };
-    let said = ours(" --controller ovsc --topo linear,14 --wait");
-    assert!(said.contains("0% dropped (182/182 received)"), "{said}");
+    let said = ours(" --controller ovsc --topo linear,6 --wait");
+    assert!(said.contains("0% dropped (30/30 received)"), "{said}");
     for more in [
         ",datapath=reference --controller none",
         ",failMode=standalone --controller remote,port=6999 --topo tree,2,2",

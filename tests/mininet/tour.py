@@ -148,7 +148,7 @@ def again(switch):
     net.start()
     with open('/run/commands', 'w') as commands:
         commands.write('switch s1 stop\nswitch s1 start\n')
-    for _ in range(5):
+    for _ in range(2):
         CLI(net, script='/run/commands')
         until(lambda: net.ping(net.hosts, timeout='1') == 0, 'the switch works again')
     net.stop()
