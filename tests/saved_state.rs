@@ -11,7 +11,7 @@ use bofuss_tests::locked::give;
 use bofuss_tests::{Process, have, printed, program, run, until};
 
 /// How often a switch is killed while its entries change.
-const KILLS: usize = 100;
+const KILLS: usize = 40;
 
 /// A folder, with one for states in it.
 fn folder(name: &str) -> Folder {
