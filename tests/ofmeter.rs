@@ -17,6 +17,7 @@ mod truths;
 use std::process::{Command, Output, Stdio};
 
 use bofuss_tests::{Process, ip, ok, printed, program, run, until};
+use serde_json::Value;
 
 use crate::known::{is_found, of_legacy};
 use crate::liar::{Lie, lie};
@@ -28,85 +29,73 @@ use crate::plant::{
 /// The most time that the switch takes until a rule acts that it got, in microseconds.
 const MOST_TO_ACT_US: f64 = 5_000.0;
 
+/// The load of a forwarder of the meter's own.
+const LOAD: [&str; 4] = ["--frames", "500", "--max-rate", "2000"];
+
+/// The frames that a forwarder with these faults passes on: the results of one point.
+fn forwarded(faults: &str) -> Value {
+    let setup = ["mode-speedup", "--setup", faults];
+    let found = measured(&Folder::new(), &[&setup[..], &LOAD].concat());
+    of_legacy(&found).next().unwrap().clone()
+}
+
+/// The least delay of some results in nanoseconds: what else runs on the machine makes frames late,
+/// and never one early.
+fn least_delay<'a>(found: impl IntoIterator<Item = &'a Value>) -> f64 {
+    let all = found.into_iter();
+    let all = all.filter_map(|one| one["delay"]["min"].as_f64());
+    all.fold(f64::INFINITY, f64::min)
+}
+
 #[test]
 fn a_forwarders_delay_and_duplicates_are_found() {
-    let case = [
-        "action-delay",
-        "--frames",
-        "500",
-        "--max-rate",
-        "2000",
-        "--setup",
-    ];
-    let mut least = Vec::new();
-    for faults in [
-        "forwarder:delay=50us",
-        "forwarder:delay=5000us,duplicate=1%",
-    ] {
-        let folder = Folder::new();
-        let found = measured(&folder, &[&case[..], &[faults]].concat());
-        let first = &found[0];
-        // What else runs on the machine makes frames late, and never one early.
-        let all = found.iter().filter_map(|one| one["delay"]["min"].as_f64());
-        least.push(all.fold(f64::INFINITY, f64::min));
-        let duplicates = if faults.contains("duplicate") {
-            5.0
-        } else {
-            0.0
-        };
-        // A busy machine may lose some of them on the line of one point.
-        let kinds = found.iter().filter(|one| one["point"]["kind"] == "output");
-        let seen = kinds.map(|one| metric(one, "duplicated"));
-        assert_eq!(seen.fold(0.0, f64::max), duplicates);
-        let raw = std::fs::metadata(folder.0.join(first["raw"].as_str().unwrap())).unwrap();
-        assert_eq!(raw.len(), first["delay"]["n"].as_u64().unwrap() * 8);
-        let page = folder.read("report.html");
-        assert!(page.contains("<svg") && page.contains("action-delay"));
-        assert!(folder.read("results.csv").contains("action-delay,"));
-        // The same for a document of others.
-        let figure = folder.read("thesis/figures/action-delay-plots-1.pdf");
-        assert!(figure.starts_with("%PDF") && figure.ends_with("%%EOF\n"));
-        let table = folder.read("thesis/tables/action-delay-1.tex");
-        assert!(table.contains("& mean, us &"), "{table}");
-        folder.typeset();
-        let rows = folder.read("thesis/tables/action-delay-1.csv");
-        assert!(rows.starts_with("point,verdict,n,"));
-        let methods = folder.read("thesis/methods.txt");
-        assert!(methods.contains("had 500 frames after at most 1000 of warm-up"));
-        // On the line of a test, single points are beyond the instrument, and forced.
-        let notes = first["notes"].as_array().unwrap();
-        assert!(first["marks"].as_array().unwrap().is_empty(), "{notes:?}");
-    }
+    let folder = Folder::new();
+    let case = ["action-delay", "--setup"];
+    let faults = ["forwarder:delay=5000us,duplicate=1%"];
+    let found = measured(&folder, &[&case[..], &faults, &LOAD].concat());
+    let first = &found[0];
+    // A busy machine may lose some of them on the line of one point.
+    let kinds = found.iter().filter(|one| one["point"]["kind"] == "output");
+    let seen = kinds.map(|one| metric(one, "duplicated"));
+    assert_eq!(seen.fold(0.0, f64::max), 5.0);
+    let raw = std::fs::metadata(folder.0.join(first["raw"].as_str().unwrap())).unwrap();
+    assert_eq!(raw.len(), first["delay"]["n"].as_u64().unwrap() * 8);
+    let page = folder.read("report.html");
+    assert!(page.contains("<svg") && page.contains("action-delay"));
+    assert!(folder.read("results.csv").contains("action-delay,"));
+    // The same for a document of others.
+    let figure = folder.read("thesis/figures/action-delay-plots-1.pdf");
+    assert!(figure.starts_with("%PDF") && figure.ends_with("%%EOF\n"));
+    let table = folder.read("thesis/tables/action-delay-1.tex");
+    assert!(table.contains("& mean, us &"), "{table}");
+    folder.typeset();
+    let rows = folder.read("thesis/tables/action-delay-1.csv");
+    assert!(rows.starts_with("point,verdict,n,"));
+    let methods = folder.read("thesis/methods.txt");
+    assert!(methods.contains("had 500 frames after at most 1000 of warm-up"));
+    // On the line of a test, single points are beyond the instrument, and forced.
+    let notes = first["notes"].as_array().unwrap();
+    assert!(first["marks"].as_array().unwrap().is_empty(), "{notes:?}");
+    // The path itself takes as long for a shorter delay.
+    let fast = forwarded("forwarder:delay=50us");
+    assert_eq!(metric(&fast, "duplicated"), 0.0, "{fast}");
+    let least = [least_delay([&fast]), least_delay(&found)];
     assert!((50e3..1e6).contains(&least[0]), "{least:?}");
-    // The path itself takes as long for both.
     let difference = least[1] - least[0];
     assert!((difference / 4_950e3 - 1.0).abs() < 0.1, "{least:?}");
 }
 
 #[test]
 fn a_forwarder_that_loses_some_frames_or_all_is_found_to_do_so() {
-    // One point has frames.
-    let case = [
-        "mode-speedup",
-        "--frames",
-        "500",
-        "--max-rate",
-        "2000",
-        "--setup",
-    ];
-    let measure = |faults: &str| {
-        let found = measured(&Folder::new(), &[&case[..], &[faults]].concat());
-        of_legacy(&found).next().unwrap().clone()
-    };
     is_found(5.0, || {
-        let found = measure("forwarder:loss=5%,reorder=1%");
+        let found = forwarded("forwarder:loss=5%,reorder=1%");
         // Of those that pass, one in 100 is overtaken.
         let reordered = metric(&found, "reordered");
         assert!((3.0..=6.0).contains(&reordered), "{found}");
         let bounds = ["least", "most"].map(|bound| metric(&found, &format!("loss, {bound}")));
         bounds.into()
     });
-    let found = measure("forwarder:loss=100%");
+    let found = forwarded("forwarder:loss=100%");
     assert_eq!(found["verdict"], "fails", "nothing crashed: {found}");
 }
 

@@ -118,25 +118,33 @@ fn tcp_rate(lab: &Lab) -> f64 {
 
 #[test]
 fn a_tcp_stream_gets_nine_tenths_of_a_meter_without_burst() {
+    gets_nine_tenths(10_000);
+}
+
+#[test]
+#[ignore = "long: the same at a higher rate"]
+fn a_faster_tcp_stream_gets_nine_tenths_of_a_meter_without_burst() {
+    gets_nine_tenths(100_000);
+}
+
+/// A stream gets nine tenths of a meter of this rate.
+fn gets_nine_tenths(kbps: u32) {
     if !have(&["ip", "ping"]) {
         return;
     }
     let lab = Lab::new(2, &[]);
     lab.all_ping();
-    for kbps in [10_000, 100_000] {
-        let meter = format!("meter=1,kbps,bands=type=drop,rate={kbps}");
-        lab.asks(&["del-meters"]);
-        lab.asks(&["add-meter", &meter]);
-        let flow = "priority=9,in_port=1,tcp,actions=meter:1,output:2";
-        lab.asks(&["add-flow", flow]);
-        let holds = (0..3).any(|_| {
-            let share = tcp_rate(&lab) / f64::from(kbps) / 1000.0;
-            println!("{share} of {kbps} kb/s");
-            // In 10 s, 300 ms more than the rate at most: what a busy machine delivers late.
-            (0.9..=1.03).contains(&share)
-        });
-        assert!(holds, "at {kbps} kb/s");
-    }
+    let meter = format!("meter=1,kbps,bands=type=drop,rate={kbps}");
+    lab.asks(&["add-meter", &meter]);
+    let flow = "priority=9,in_port=1,tcp,actions=meter:1,output:2";
+    lab.asks(&["add-flow", flow]);
+    let holds = (0..3).any(|_| {
+        let share = tcp_rate(&lab) / f64::from(kbps) / 1000.0;
+        println!("{share} of {kbps} kb/s");
+        // In 10 s, 300 ms more than the rate at most: what a busy machine delivers late.
+        (0.9..=1.03).contains(&share)
+    });
+    assert!(holds, "at {kbps} kb/s");
 }
 
 #[test]

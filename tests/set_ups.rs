@@ -48,11 +48,15 @@ fn open_vswitch_is_measured_in_two_versions() {
 
 #[test]
 fn a_case_runs_in_each_version_of_openflow_that_a_switch_speaks() {
-    for setup in ["bofuss", "ovs"] {
+    // Ours runs all cases in 1.5 elsewhere.
+    for (setup, versions) in [
+        ("bofuss", &["1.1", "1.2", "1.4"][..]),
+        ("ovs", &["1.1", "1.2", "1.4", "1.5"]),
+    ] {
         if setup == "ovs" && !have(&["ovs-vswitchd", "ovs-vsctl"]) {
             continue;
         }
-        for version in ["1.1", "1.2", "1.4", "1.5"] {
+        for version in versions.iter().copied() {
             let folder = Folder::new();
             let mut words = vec!["fm-add", "fm-del", "--max-rules", "100"];
             // The points of full tables take longest, and show whether ours speaks each version.
