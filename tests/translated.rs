@@ -26,6 +26,7 @@ const TEXTS: &str = include_str!("../testdata/dpctl/translated.ovs");
 type SpokenVersion = (Version, &'static str);
 /// The versions that are always compared.
 const VERSIONS: [SpokenVersion; 2] = [
+    // The oldest and the newest.
     (Version::V1_0, "OpenFlow10"),
     (Version::V1_5, "OpenFlow15"),
 ];
