@@ -134,6 +134,98 @@ CheckBuilt()
           "a flow-mod without a match is refused");
 }
 
+// A request with a struct, and the struct that its bytes become; the bytes of both are the same.
+template <class T>
+static T*
+Again(ofl_msg_header* request)
+{
+    uint8_t* bytes[2] = {nullptr, nullptr};
+    size_t lengths[2] = {0, 0};
+    ofl_msg_header* again = nullptr;
+    Check(ofl_msg_pack(request, 1, &bytes[0], &lengths[0], nullptr) == 0, "a struct is written");
+    Check(ofl_msg_unpack(bytes[0], lengths[0], &again, nullptr, nullptr) == 0, "and read");
+    Check(ofl_msg_pack(again, 1, &bytes[1], &lengths[1], nullptr) == 0, "and written again");
+    Check(lengths[0] == lengths[1] && memcmp(bytes[0], bytes[1], lengths[0]) == 0, "as it was");
+    std::free(bytes[0]);
+    std::free(bytes[1]);
+    return reinterpret_cast<T*>(again);
+}
+
+// A table as a program describes it is read as it was written.
+static void
+CheckTableFeatures()
+{
+    ofl_instruction_header instruction{OFPIT_GOTO_TABLE};
+    ofl_table_feature_prop_instructions instructions{{OFPTFPT_INSTRUCTIONS, 0}, 1, &instruction};
+    uint8_t next[] = {1, 2, 3};
+    ofl_table_feature_prop_next_tables tables{{OFPTFPT_NEXT_TABLES, 0}, 3, next};
+    ofl_action_header written[] = {{OFPAT_OUTPUT, 0}, {OFPAT_GROUP, 0}};
+    ofl_table_feature_prop_actions actions{{OFPTFPT_WRITE_ACTIONS, 0}, 2, written};
+    uint32_t ids[] = {OXM_OF_IN_PORT, OXM_OF_IPV4_DST_W};
+    ofl_table_feature_prop_oxm match{{OFPTFPT_MATCH, 0}, 2, ids};
+    ofl_table_feature_prop_header* properties[] = {&instructions.header,
+                                                   &tables.header,
+                                                   &actions.header,
+                                                   &match.header};
+    char name[] = "first";
+    ofl_table_features table{};
+    table.table_id = 7;
+    table.name = name;
+    table.max_entries = 100;
+    table.properties_num = 4;
+    table.properties = properties;
+    ofl_table_features* one = &table;
+    ofl_msg_multipart_request_table_features request{};
+    request.header.header.type = OFPT_MULTIPART_REQUEST;
+    request.header.type = OFPMP_TABLE_FEATURES;
+    request.tables_num = 1;
+    request.table_features = &one;
+    auto* again = Again<ofl_msg_multipart_request_table_features>(&request.header.header);
+    Check(again->tables_num == 1, "one table");
+    ofl_table_features* read = again->table_features[0];
+    Check(read->table_id == 7 && read->name == std::string("first") && read->max_entries == 100 &&
+              read->properties_num == 4,
+          "a table has its number, its name, its size and its properties");
+    auto* fields = reinterpret_cast<ofl_table_feature_prop_oxm*>(read->properties[3]);
+    Check(fields->oxm_num == 2 && fields->oxm_ids[1] == OXM_OF_IPV4_DST_W, "fields are headers");
+    auto* after = reinterpret_cast<ofl_table_feature_prop_next_tables*>(read->properties[1]);
+    Check(after->table_num == 3 && after->next_table_ids[2] == 3, "and the tables behind it");
+    auto* kinds = reinterpret_cast<ofl_table_feature_prop_actions*>(read->properties[2]);
+    Check(kinds->actions_num == 2 && kinds->action_ids[1].type == OFPAT_GROUP, "and its actions");
+    ofl_msg_free(&again->header.header, nullptr);
+    request.tables_num = 0;
+    request.table_features = nullptr;
+    again = Again<ofl_msg_multipart_request_table_features>(&request.header.header);
+    Check(again->tables_num == 0, "a request without tables asks for all");
+    ofl_msg_free(&again->header.header, nullptr);
+}
+
+// A program that frees a message may keep a part of it.
+static void
+CheckKept()
+{
+    auto* out = static_cast<ofl_msg_packet_out*>(xcalloc(1, sizeof(ofl_msg_packet_out)));
+    out->header.type = OFPT_PACKET_OUT;
+    uint8_t frame[] = {1, 2, 3};
+    out->data = frame;
+    out->data_length = sizeof frame;
+    ofl_msg_free_packet_out(out, false, nullptr);
+    auto* match = static_cast<ofl_match*>(xmalloc(sizeof(ofl_match)));
+    ofl_structs_match_init(match);
+    uint8_t address[IPv6_ADDR_LEN] = {0x20, 0x01};
+    uint8_t prefix[IPv6_ADDR_LEN] = {0xff, 0xff};
+    ofl_structs_match_put_ipv6m(match, OXM_OF_IPV6_SRC_W, address, prefix);
+    auto* flow = static_cast<ofl_msg_flow_mod*>(xcalloc(1, sizeof(ofl_msg_flow_mod)));
+    flow->header.type = OFPT_FLOW_MOD;
+    flow->match = &match->header;
+    ofl_msg_free_flow_mod(flow, false, true, nullptr);
+    ofl_match_tlv* field = oxm_match_lookup(OXM_OF_IPV6_SRC_W, match);
+    Check(field && memcmp(field->value, address, IPv6_ADDR_LEN) == 0 &&
+              memcmp(field->value + IPv6_ADDR_LEN, prefix, IPv6_ADDR_LEN) == 0,
+          "a match stays that is kept, with the address and its mask");
+    ofl_structs_free_match(&match->header, nullptr);
+}
+
 int
 main(int argc, char** argv)
 {
@@ -157,5 +249,7 @@ main(int argc, char** argv)
     Check(counts["with more fields"] == 1, "a packet-in has the fields of its packet");
     Check(counts["different"] == 0, "no message changes in its struct");
     CheckBuilt();
+    CheckTableFeatures();
+    CheckKept();
     return 0;
 }

@@ -160,6 +160,23 @@ class OflReader
         std::copy(read.begin(), read.end(), items);
     }
 
+    // The same, one behind the other in memory.
+    template <class T, class N, class F>
+    void Array(T*& items, N& count, F item)
+    {
+        std::vector<T> read;
+        while (m_isOk && m_at < m_end)
+        {
+            size_t at = m_at;
+            read.emplace_back();
+            item(read.back());
+            m_isOk = m_isOk && m_at > at;
+        }
+        count = read.size();
+        items = static_cast<T*>(xcalloc(read.size() + 1, sizeof(T)));
+        std::copy(read.begin(), read.end(), items);
+    }
+
     bool IsAtEnd() const
     {
         return !m_isOk || m_at >= m_end;
@@ -288,6 +305,15 @@ class OflWriter
         }
     }
 
+    template <class T, class N, class F>
+    void Array(T*& items, N& count, F item)
+    {
+        for (size_t i = 0; i < count; i++)
+        {
+            item(items[i]);
+        }
+    }
+
   private:
     static constexpr size_t NONE = SIZE_MAX;
 
@@ -379,6 +405,13 @@ class OflFreer
         {
             item(items[i]);
         }
+        Drop(items);
+        count = 0;
+    }
+
+    template <class T, class N, class F>
+    void Array(T*& items, N& count, F)
+    {
         Drop(items);
         count = 0;
     }

@@ -7,11 +7,6 @@
 #include "oflib/ofl-messages.h"
 #include "oflib/oxm-match.h"
 
-// The type of a match that is a list of fields. Spec: OpenFlow 1.3.5 section 7.2.3.
-constexpr uint16_t OFPMT_OXM = 1;
-// Types of bands. Spec: OpenFlow 1.3.5 section 7.3.4.5.
-constexpr uint16_t OFPMBT_DROP = 1;
-constexpr uint16_t OFPMBT_DSCP_REMARK = 2;
 // Bytes of texts. Spec: OpenFlow 1.3.5 sections 7.2.1 and 7.3.5.1.
 constexpr size_t OFP_MAX_PORT_NAME_LEN = 16;
 constexpr size_t DESC_STR_LEN = 256;

@@ -2,6 +2,7 @@
 #include <bofuss.h>
 
 #include "ofl-statistics.h"
+#include "ofl-table-features.h"
 
 namespace
 {
@@ -216,6 +217,9 @@ LayRequest(A& a, ofl_msg_header*& place)
         a.Pad(4);
         break;
     }
+    case OFPMP_TABLE_FEATURES:
+        LayTables(a, MakeMultipart<ofl_msg_multipart_request_table_features>(a, place));
+        break;
     case OFPMP_METER:
     case OFPMP_METER_CONFIG: {
         auto* s = MakeMultipart<ofl_msg_multipart_meter_request>(a, place);
@@ -317,6 +321,9 @@ LayReply(A& a, ofl_msg_header*& place)
         LayMeterFeatures(a, s->features);
         break;
     }
+    case OFPMP_TABLE_FEATURES:
+        LayTables(a, MakeMultipart<ofl_msg_multipart_reply_table_features>(a, place));
+        break;
     case OFPMP_PORT_DESC:
         LayStats<ofl_msg_multipart_reply_port_desc>(a, place);
         break;
@@ -511,16 +518,6 @@ ofl_msg_free(ofl_msg_header* message, ofl_exp*)
         LayMessage(freer, message, xid);
     }
     return 0;
-}
-
-int
-ofl_msg_free_flow_removed(ofl_msg_flow_removed* message, bool with_stats, ofl_exp* exp)
-{
-    if (!with_stats)
-    {
-        message->stats = nullptr;
-    }
-    return ofl_msg_free(&message->header, exp);
 }
 
 char*

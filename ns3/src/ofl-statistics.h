@@ -5,10 +5,6 @@
 
 #include "ofl-layout.h"
 
-// Properties of queues. Spec: OpenFlow 1.3.5 section 7.2.2.
-constexpr uint16_t OFPQT_MIN_RATE = 1;
-constexpr uint16_t OFPQT_MAX_RATE = 2;
-
 template <class A, class S>
 void
 LayDuration(A& a, S* s)

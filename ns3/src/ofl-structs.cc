@@ -192,6 +192,45 @@ ofl_structs_match_put_eth(ofl_match* match, uint32_t header, uint8_t value[OFP_E
 }
 
 void
+ofl_structs_match_put_eth_m(ofl_match* match,
+                            uint32_t header,
+                            uint8_t value[OFP_ETH_ALEN],
+                            uint8_t mask[OFP_ETH_ALEN])
+{
+    Put(match, header, value, mask, OFP_ETH_ALEN);
+}
+
+void
+ofl_structs_match_put_ipv6(ofl_match* match, uint32_t header, uint8_t value[IPv6_ADDR_LEN])
+{
+    Put(match, header, value, nullptr, IPv6_ADDR_LEN);
+}
+
+void
+ofl_structs_match_put_ipv6m(ofl_match* match,
+                            uint32_t header,
+                            uint8_t value[IPv6_ADDR_LEN],
+                            uint8_t mask[IPv6_ADDR_LEN])
+{
+    Put(match, header, value, mask, IPv6_ADDR_LEN);
+}
+
+void
+ofl_structs_match_put_pbb_isid(ofl_match* match, uint32_t header, uint8_t value[PBB_ISID_LEN])
+{
+    Put(match, header, value, nullptr, PBB_ISID_LEN);
+}
+
+void
+ofl_structs_match_put_pbb_isidm(ofl_match* match,
+                                uint32_t header,
+                                uint8_t value[PBB_ISID_LEN],
+                                uint8_t mask[PBB_ISID_LEN])
+{
+    Put(match, header, value, mask, PBB_ISID_LEN);
+}
+
+void
 ofl_structs_match_put8m(ofl_match* match, uint32_t header, uint8_t value, uint8_t mask)
 {
     Put(match, header, &value, &mask, sizeof(value));

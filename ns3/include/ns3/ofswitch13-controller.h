@@ -59,7 +59,7 @@ class OFSwitch13Controller : public Application
     virtual void HandshakeSuccessful(Ptr<const RemoteSwitch> swtch);
     // A handler frees its message with ofl_msg_free and returns 0; otherwise the message is freed
     // for it. These do nothing else, but that an error is logged. A multipart reply has the struct
-    // of its type; the features of tables are not among them.
+    // of its type.
     virtual ofl_err HandlePacketIn(struct ofl_msg_packet_in* msg,
                                    Ptr<const RemoteSwitch> swtch,
                                    uint32_t xid);

@@ -198,6 +198,14 @@ struct ofl_msg_multipart_request_group
     uint32_t group_id;
 };
 
+// Asks for the features of all tables if there are none, otherwise sets them.
+struct ofl_msg_multipart_request_table_features
+{
+    struct ofl_msg_multipart_request_header header;
+    size_t tables_num;
+    struct ofl_table_features** table_features;
+};
+
 // For meters' statistics, or their configurations.
 struct ofl_msg_multipart_meter_request
 {
@@ -243,6 +251,13 @@ struct ofl_msg_multipart_reply_table
     struct ofl_msg_multipart_reply_header header;
     size_t stats_num;
     struct ofl_table_stats** stats;
+};
+
+struct ofl_msg_multipart_reply_table_features
+{
+    struct ofl_msg_multipart_reply_header header;
+    size_t tables_num;
+    struct ofl_table_features** table_features;
 };
 
 struct ofl_msg_multipart_reply_port
@@ -354,9 +369,21 @@ ofl_err ofl_msg_unpack(uint8_t* bytes,
                        struct ofl_exp* exp);
 // Frees an allocated message with all that it points to. Returns 0.
 int ofl_msg_free(struct ofl_msg_header* message, struct ofl_exp* exp);
+// The same, but what they are told to leave stays the caller's.
 int ofl_msg_free_flow_removed(struct ofl_msg_flow_removed* message,
                               bool with_stats,
                               struct ofl_exp* exp);
+int ofl_msg_free_packet_out(struct ofl_msg_packet_out* message,
+                            bool with_data,
+                            struct ofl_exp* exp);
+int ofl_msg_free_flow_mod(struct ofl_msg_flow_mod* message,
+                          bool with_match,
+                          bool with_instructions,
+                          struct ofl_exp* exp);
+int ofl_msg_free_group_mod(struct ofl_msg_group_mod* message,
+                           bool with_buckets,
+                           struct ofl_exp* exp);
+int ofl_msg_free_meter_mod(struct ofl_msg_meter_mod* message, bool with_bands);
 // A message as text, which free() frees.
 char* ofl_msg_to_string(struct ofl_msg_header* message, struct ofl_exp* exp);
 

@@ -121,6 +121,58 @@ struct ofl_table_stats
     uint64_t matched_count;
 };
 
+// What each property of a table begins with. The length is that of a message that was read; a
+// written one gets its own.
+struct ofl_table_feature_prop_header
+{
+    uint16_t type;
+    uint16_t length;
+};
+
+// Instructions, of which only the types count.
+struct ofl_table_feature_prop_instructions
+{
+    struct ofl_table_feature_prop_header header;
+    size_t ids_num;
+    struct ofl_instruction_header* instruction_ids;
+};
+
+struct ofl_table_feature_prop_next_tables
+{
+    struct ofl_table_feature_prop_header header;
+    size_t table_num;
+    uint8_t* next_table_ids;
+};
+
+// Actions, of which only the types count.
+struct ofl_table_feature_prop_actions
+{
+    struct ofl_table_feature_prop_header header;
+    size_t actions_num;
+    struct ofl_action_header* action_ids;
+};
+
+// Headers of fields. The experimenter of a field of one is the number behind its header.
+struct ofl_table_feature_prop_oxm
+{
+    struct ofl_table_feature_prop_header header;
+    size_t oxm_num;
+    uint32_t* oxm_ids;
+};
+
+struct ofl_table_features
+{
+    uint16_t length;
+    uint8_t table_id;
+    char* name;
+    uint64_t metadata_match;
+    uint64_t metadata_write;
+    uint32_t config;
+    uint32_t max_entries;
+    size_t properties_num;
+    struct ofl_table_feature_prop_header** properties;
+};
+
 struct ofl_port
 {
     uint32_t port_no;
@@ -264,6 +316,24 @@ void ofl_structs_match_put64(struct ofl_match* match, uint32_t header, uint64_t 
 void ofl_structs_match_put_eth(struct ofl_match* match,
                                uint32_t header,
                                uint8_t value[OFP_ETH_ALEN]);
+void ofl_structs_match_put_eth_m(struct ofl_match* match,
+                                 uint32_t header,
+                                 uint8_t value[OFP_ETH_ALEN],
+                                 uint8_t mask[OFP_ETH_ALEN]);
+void ofl_structs_match_put_ipv6(struct ofl_match* match,
+                                uint32_t header,
+                                uint8_t value[IPv6_ADDR_LEN]);
+void ofl_structs_match_put_ipv6m(struct ofl_match* match,
+                                 uint32_t header,
+                                 uint8_t value[IPv6_ADDR_LEN],
+                                 uint8_t mask[IPv6_ADDR_LEN]);
+void ofl_structs_match_put_pbb_isid(struct ofl_match* match,
+                                    uint32_t header,
+                                    uint8_t value[PBB_ISID_LEN]);
+void ofl_structs_match_put_pbb_isidm(struct ofl_match* match,
+                                     uint32_t header,
+                                     uint8_t value[PBB_ISID_LEN],
+                                     uint8_t mask[PBB_ISID_LEN]);
 void ofl_structs_match_put8m(struct ofl_match* match, uint32_t header, uint8_t value, uint8_t mask);
 void ofl_structs_match_put16m(struct ofl_match* match,
                               uint32_t header,
