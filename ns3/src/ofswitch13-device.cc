@@ -28,6 +28,37 @@ namespace
 const uint32_t READ_BYTES = 16384;
 // The switch holds a packet for this time.
 const Time HOLD = Seconds(5);
+// Bytes of a flow-mod up to the end of its buffer id.
+const size_t HEAD_BYTES = 36;
+
+// The id of the packet that a message of a controller lets go, or NO_BUFFER.
+uint32_t
+BufferOf(const OFMessage& head)
+{
+    // Where it is. Spec: OpenFlow 1.3.5 sections 7.3.4.1 and 7.3.7.
+    size_t at = head[1] == OFPT_FLOW_MOD ? 32 : 8;
+    bool hasOne = head[1] == OFPT_FLOW_MOD || head[1] == OFPT_PACKET_OUT;
+    return hasOne && head.size() >= at + 4 ? OFNumber(head, at, 4) : NO_BUFFER;
+}
+
+// Bytes of what the switch gets next: a whole message, or the rest of one; 0 if more have to come.
+size_t
+NextPart(const std::vector<uint8_t>& unread, size_t rest)
+{
+    if (rest > 0)
+    {
+        return std::min(rest, unread.size());
+    }
+    size_t length = 0;
+    bofuss_status status = bofuss_message_length(unread.data(), unread.size(), &length);
+    if (status == BOFUSS_STATUS_NONE)
+    {
+        return 0;
+    }
+    // What is no message ends the connection; the switch says so.
+    bool isMessage = status == BOFUSS_STATUS_OK;
+    return !isMessage ? unread.size() : length <= unread.size() ? length : 0;
+}
 
 // A part of a size, from 0; 0 of nothing.
 double
@@ -182,7 +213,24 @@ OFSwitch13Device::OFSwitch13Device()
     Devices()[m_dpId] = this;
 }
 
-OFSwitch13Device::~OFSwitch13Device() = default;
+OFSwitch13Device::~OFSwitch13Device()
+{
+    // One that was on no node was not disposed of.
+    Release();
+}
+
+void
+OFSwitch13Device::Release()
+{
+    m_refillEvent.Cancel();
+    m_tickEvent.Cancel();
+    if (m_switch)
+    {
+        bofuss_status freed = bofuss_switch_free(&m_switch);
+        NS_ABORT_MSG_IF(freed != BOFUSS_STATUS_OK, "a switch is freed while it works");
+        Devices().erase(m_dpId);
+    }
+}
 
 void
 OFSwitch13Device::NotifyConstructionCompleted()
@@ -213,11 +261,12 @@ OFSwitch13Device::NotifyConstructionCompleted()
 void
 OFSwitch13Device::DoDispose()
 {
-    m_refillEvent.Cancel();
-    m_tickEvent.Cancel();
-    bofuss_switch_free(&m_switch);
+    Release();
+    auto nothing = MakeNullCallback<void, Ptr<Socket>>();
     for (Channel& channel : m_channels)
     {
+        channel.handler->GetSocket()->SetConnectCallback(nothing, nothing);
+        channel.handler->GetSocket()->SetCloseCallbacks(nothing, nothing);
         channel.handler->Dispose();
     }
     m_channels.clear();
@@ -226,7 +275,6 @@ OFSwitch13Device::DoDispose()
         port->Dispose();
     }
     m_ports.clear();
-    Devices().erase(m_dpId);
     Object::DoDispose();
 }
 
@@ -492,7 +540,9 @@ OFSwitch13Device::AddSwitchPort(Ptr<NetDevice> device)
     uint8_t address[6];
     Mac48Address::ConvertFrom(device->GetAddress()).CopyTo(address);
     std::string name = "port" + std::to_string(number);
-    bofuss_port_add(m_switch, Now(), number, name.c_str(), address, kbps);
+    bofuss_status added =
+        bofuss_port_add(m_switch, Now(), number, name.c_str(), address, kbps);
+    NS_ABORT_MSG_IF(added != BOFUSS_STATUS_OK, "port " << number << " is not added: " << added);
     NS_LOG_INFO("switch " << m_dpId << " has port " << number);
     Ptr<OFSwitch13Port> port = CreateObject<OFSwitch13Port>(Ptr<OFSwitch13Device>(this), device, number);
     m_ports.push_back(port);
@@ -519,7 +569,13 @@ OFSwitch13Device::ReceiveFromSwitchPort(Ptr<Packet> packet, uint32_t port, uint6
     m_cpuUsed += bits;
     NS_LOG_DEBUG("switch " << m_dpId << ": " << packet->GetSize() << " bytes from port " << port);
     m_pipelinePacket(packet);
-    Simulator::Schedule(m_pipelineDelay, &OFSwitch13Device::Pipeline, this, packet, port, tunnelId);
+    // The event keeps the switch.
+    Simulator::Schedule(m_pipelineDelay,
+                        &OFSwitch13Device::Pipeline,
+                        Ptr<OFSwitch13Device>(this),
+                        packet,
+                        port,
+                        tunnelId);
 }
 
 void
@@ -590,10 +646,12 @@ void
 OFSwitch13Device::Refill()
 {
     double seconds = m_timeout.GetSeconds();
-    double refill = m_cpuCapacity.GetBitRate() * seconds;
+    uint64_t full = m_cpuCapacity.GetBitRate();
     m_cpuLoad = DataRate(std::round(m_cpuUsed / seconds));
     m_cpuUsed = 0;
-    m_cpuTokens = std::min<uint64_t>(m_cpuTokens + refill, m_cpuCapacity.GetBitRate());
+    // The sum may be more than the integer takes.
+    double tokens = m_cpuTokens + full * seconds;
+    m_cpuTokens = tokens < static_cast<double>(full) ? static_cast<uint64_t>(tokens) : full;
     for (Channel& channel : m_channels)
     {
         Expire(channel);
@@ -619,7 +677,7 @@ OFSwitch13Device::Settle()
         return;
     }
     Time wait = NanoSeconds(at > Now() ? at - Now() : 0);
-    if (!m_tickEvent.IsRunning() || Simulator::GetDelayLeft(m_tickEvent) != wait)
+    if (m_tickEvent.IsExpired() || Simulator::GetDelayLeft(m_tickEvent) != wait)
     {
         m_tickEvent.Cancel();
         m_tickEvent = Simulator::Schedule(wait, &OFSwitch13Device::Tick, this);
@@ -629,7 +687,8 @@ OFSwitch13Device::Settle()
 void
 OFSwitch13Device::Tick()
 {
-    bofuss_tick(m_switch, Now());
+    bofuss_status status = bofuss_tick(m_switch, Now());
+    NS_ABORT_MSG_IF(status != BOFUSS_STATUS_OK, bofuss_switch_error(m_switch));
     Settle();
 }
 
@@ -639,10 +698,11 @@ OFSwitch13Device::Transmit(void* user,
                            uint32_t queue,
                            const bofuss_frame* frame)
 {
-    Ptr<OFSwitch13Port> out = static_cast<OFSwitch13Device*>(user)->GetSwitchPort(port);
+    OFSwitch13Device* self = static_cast<OFSwitch13Device*>(user);
+    Ptr<OFSwitch13Port> out = self->GetSwitchPort(port);
     if (out)
     {
-        out->Send(frame->bytes, frame->length, queue, frame->tunnel_id);
+        out->Send(frame->bytes, frame->length, queue, frame->tunnel_id, self->m_current);
     }
 }
 
@@ -711,7 +771,12 @@ void
 OFSwitch13Device::Connected(Ptr<Socket> socket)
 {
     Channel* channel = Find(socket);
-    bofuss_connect(m_switch, 1, &channel->connection);
+    bofuss_status status =
+        channel ? bofuss_connect(m_switch, 1, &channel->connection) : BOFUSS_STATUS_NO_CONNECTION;
+    if (status != BOFUSS_STATUS_OK)
+    {
+        NS_LOG_WARN("switch " << m_dpId << " opens no connection: " << status);
+    }
 }
 
 void
@@ -732,6 +797,10 @@ void
 OFSwitch13Device::Receive(Ptr<Socket> socket)
 {
     Channel* channel = Find(socket);
+    if (!channel)
+    {
+        return;
+    }
     while (Ptr<Packet> packet = socket->Recv(READ_BYTES, 0))
     {
         if (!packet->GetSize())
@@ -749,18 +818,37 @@ void
 OFSwitch13Device::Feed(Channel& channel)
 {
     std::vector<uint8_t>& unread = channel.unread;
+    auto see = [&](const OFMessage& head) { SeeFromController(channel, head); };
     size_t taken = 0;
-    bofuss_status status =
-        bofuss_feed(m_switch, Now(), channel.connection, unread.data(), unread.size(), &taken);
-    if (status == BOFUSS_STATUS_OK)
+    size_t part = 0;
+    // One message after the other, because each may let another packet go.
+    for (part = NextPart(unread, channel.rest); part > 0; part = NextPart(unread, channel.rest))
     {
-        auto see = [&](const OFMessage& head) { SeeFromController(channel, head); };
+        if (channel.rest == 0 && part >= OF_HEADER_BYTES)
+        {
+            OFMessage head(unread.begin(), unread.begin() + std::min(part, HEAD_BYTES));
+            auto held = channel.held.find(BufferOf(head));
+            m_current = held == channel.held.end() ? nullptr : held->second.packet;
+        }
+        bofuss_status status =
+            bofuss_feed(m_switch, Now(), channel.connection, unread.data(), part, &taken);
+        m_current = nullptr;
+        if (status != BOFUSS_STATUS_OK)
+        {
+            break;
+        }
         channel.fromController.Add(unread.data(), taken, see);
         unread.erase(unread.begin(), unread.begin() + taken);
+        channel.rest = (channel.rest > 0 ? channel.rest : part) - taken;
+        if (taken < part)
+        {
+            break;
+        }
     }
-    else if (!channel.connection)
+    if (!channel.connection)
     {
         unread.clear();
+        channel.rest = 0;
     }
     Settle();
 }
@@ -769,6 +857,10 @@ void
 OFSwitch13Device::Sent(Ptr<Socket> socket)
 {
     Channel* channel = Find(socket);
+    if (!channel)
+    {
+        return;
+    }
     TellUnsent(*channel);
     if (channel->connection && bofuss_work(m_switch, Now()) == BOFUSS_STATUS_OK)
     {
@@ -830,22 +922,22 @@ OFSwitch13Device::Expire(Channel& channel) const
 void
 OFSwitch13Device::SeeFromController(Channel& channel, const OFMessage& head) const
 {
-    // Where the buffer id is. Spec: OpenFlow 1.3.5 sections 7.3.4.1 and 7.3.7.
-    size_t at = head[1] == OFPT_FLOW_MOD ? 32 : 8;
-    if ((head[1] == OFPT_FLOW_MOD || head[1] == OFPT_PACKET_OUT) && head.size() >= at + 4)
+    uint32_t buffer = BufferOf(head);
+    if (buffer == NO_BUFFER)
     {
-        Expire(channel);
-        auto found = channel.held.find(OFNumber(head, at, 4));
-        if (found == channel.held.end())
-        {
-            return;
-        }
-        Ptr<const Packet> packet = found->second.packet;
-        channel.held.erase(found);
-        if (packet)
-        {
-            m_bufferRetrieve(packet);
-        }
+        return;
+    }
+    Expire(channel);
+    auto found = channel.held.find(buffer);
+    if (found == channel.held.end())
+    {
+        return;
+    }
+    Ptr<const Packet> packet = found->second.packet;
+    channel.held.erase(found);
+    if (packet)
+    {
+        m_bufferRetrieve(packet);
     }
 }
 

@@ -1,6 +1,8 @@
 // A port: packets of a device become frames, and frames packets.
 #include "ns3/ofswitch13-port.h"
 
+#include <memory>
+
 #include "ns3/csma-net-device.h"
 #include "ns3/ethernet-header.h"
 #include "ns3/ethernet-trailer.h"
@@ -31,6 +33,47 @@ bool
 TakeNothing(Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&)
 {
     return true;
+}
+
+// Puts the tags of a packet's bytes on all bytes of another one: which of them came from which is not known.
+void
+CopyByteTags(Ptr<const Packet> from, Ptr<const Packet> to)
+{
+    for (ByteTagIterator tags = from->GetByteTagIterator(); tags.HasNext();)
+    {
+        ByteTagIterator::Item item = tags.Next();
+        TypeId type = item.GetTypeId();
+        if (!type.HasConstructor())
+        {
+            continue;
+        }
+        Callback<ObjectBase*> make = type.GetConstructor();
+        std::unique_ptr<ObjectBase> made(make());
+        Tag* tag = dynamic_cast<Tag*>(made.get());
+        if (tag)
+        {
+            item.GetTag(*tag);
+            to->AddByteTag(*tag);
+        }
+    }
+}
+
+// A packet of these bytes, with the tags of the one that it was, if that is known.
+Ptr<Packet>
+Rebuilt(const uint8_t* bytes, size_t length, Ptr<const Packet> origin)
+{
+    Ptr<Packet> packet = Create<Packet>(bytes, length);
+    if (!origin)
+    {
+        return packet;
+    }
+    // A packet keeps its own tags when its bytes go.
+    Ptr<Packet> tagged = origin->Copy();
+    tagged->RemoveAllByteTags();
+    tagged->RemoveAtStart(tagged->GetSize());
+    tagged->AddAtEnd(packet);
+    CopyByteTags(origin, tagged);
+    return tagged;
 }
 
 ObjectFactory
@@ -111,6 +154,11 @@ OFSwitch13Port::NotifyConstructionCompleted()
 void
 OFSwitch13Port::DoDispose()
 {
+    if (m_port)
+    {
+        // The device may live longer, and brings packets to whom it was told.
+        m_port->SetPromiscReceiveCallback(NetDevice::PromiscReceiveCallback());
+    }
     m_queue = nullptr;
     m_device = nullptr;
     m_port = nullptr;
@@ -179,7 +227,11 @@ OFSwitch13Port::Receive(Ptr<NetDevice>,
 }
 
 bool
-OFSwitch13Port::Send(const uint8_t* frame, size_t length, uint32_t queue, uint64_t tunnelId)
+OFSwitch13Port::Send(const uint8_t* frame,
+                     size_t length,
+                     uint32_t queue,
+                     uint64_t tunnelId,
+                     Ptr<const Packet> origin)
 {
     if (length < ETHERNET_BYTES)
     {
@@ -195,7 +247,12 @@ OFSwitch13Port::Send(const uint8_t* frame, size_t length, uint32_t queue, uint64
         NS_LOG_WARN("an 802.3 frame without a type is not sent");
         return false;
     }
-    Ptr<Packet> packet = Create<Packet>(frame + ETHERNET_BYTES, length - ETHERNET_BYTES);
+    Ptr<Packet> packet = Rebuilt(frame + ETHERNET_BYTES, length - ETHERNET_BYTES, origin);
+    // Of the switch before this one.
+    QueueTag oldQueue;
+    TunnelIdTag oldTunnel;
+    packet->RemovePacketTag(oldQueue);
+    packet->RemovePacketTag(oldTunnel);
     packet->AddPacketTag(QueueTag(queue));
     if (m_isLogical)
     {

@@ -4,10 +4,12 @@
 
 #include <bofuss.h>
 
+#include <list>
 #include <map>
 #include <vector>
 
 #include "ns3/data-rate.h"
+#include "ns3/event-id.h"
 #include "ns3/node.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
@@ -100,6 +102,8 @@ class OFSwitch13Device : public Object
         Ptr<OFSwitch13SocketHandler> handler;
         uint64_t connection{0};
         std::vector<uint8_t> unread;
+        // Bytes of a message whose beginning the switch took.
+        size_t rest{0};
         OFMessageCounter toController;
         OFMessageCounter fromController;
         // The packets that are held for it; the most of them.
@@ -133,6 +137,8 @@ class OFSwitch13Device : public Object
     // Forgets what is held no longer.
     void Expire(Channel& channel) const;
     void Feed(Channel& channel);
+    // Frees the switch, which then calls nothing of this.
+    void Release();
     Channel* Find(Ptr<Socket> socket);
     bofuss_usage GetUsage() const;
     // Messages of a type from all controllers.
@@ -150,7 +156,8 @@ class OFSwitch13Device : public Object
     uint64_t m_cpuTokens{0};
     uint64_t m_cpuUsed{0};
     std::vector<Ptr<OFSwitch13Port>> m_ports;
-    std::vector<Channel> m_channels;
+    // Channels are added while one is served.
+    std::list<Channel> m_channels;
     // The packet that is in the pipeline now.
     Ptr<const Packet> m_current;
     EventId m_refillEvent;

@@ -28,8 +28,13 @@ class OFSwitch13Port : public Object
     // None on a logical port.
     Ptr<OFSwitch13Queue> GetPortQueue() const;
     Ptr<OFSwitch13Device> GetSwitchDevice() const;
-    // Sends a frame, header included, by a queue of the port, or by a tunnel. False if the device refuses it.
-    bool Send(const uint8_t* frame, size_t length, uint32_t queue = 0, uint64_t tunnelId = 0);
+    // Sends a frame, header included, by a queue of the port, or by a tunnel. It gets the tags of the packet that it was,
+    // if that is known. False if the device refuses it.
+    bool Send(const uint8_t* frame,
+              size_t length,
+              uint32_t queue = 0,
+              uint64_t tunnelId = 0,
+              Ptr<const Packet> origin = nullptr);
 
   protected:
     void DoDispose() override;
