@@ -88,6 +88,9 @@ main(int argc, char** argv)
     std::string prefix = SystemPath::MakeTemporaryDirectoryName();
     SystemPath::MakeDirectories(prefix);
     of13->EnableDatapathStats(prefix + "/custom");
+    Ptr<OFSwitch13StatsCalculator> stats = CreateObject<OFSwitch13StatsCalculator>();
+    stats->SetAttribute("OutputFilename", StringValue(prefix + "/kept"));
+    stats->HookSinks(device);
     for (uint32_t i = 0; i < 20; i++)
     {
         controller->DpctlExecute(id,
@@ -125,6 +128,8 @@ main(int argc, char** argv)
                   " BufPkts BufUsag",
           "the columns of OFSwitch13");
     std::remove(path.c_str());
+    std::remove((prefix + "/kept").c_str());
+    Check(stats->GetAvgFlowTableUsage(1) > 0, "a script may ask for statistics");
     std::remove(prefix.c_str());
     Check(columns["TimeSec"].size() == 11 && columns["TimeSec"].front() == 1,
           "a row of statistics for each second");
@@ -135,6 +140,8 @@ main(int argc, char** argv)
     Check(columns["LoaUsag"].at(8) >= 99 && columns["LoaUsag"].at(8) <= 101, "the CPU is busy");
     Check(columns["FloUsag"].back() == 69 && columns["DlyUsec"].back() == 400,
           "11 of the 16 entries of tables that are used");
+    device = nullptr;
     Simulator::Destroy();
+    Check(stats->GetAvgFlowTableUsage(1) == 0, "which outlive their switch");
     return 0;
 }

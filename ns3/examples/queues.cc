@@ -5,6 +5,27 @@
 
 using namespace ns3;
 
+// What the limit of both queues refuses does not count, and fewer queues keep what waits.
+static void
+CheckLimits()
+{
+    Ptr<OFSwitch13PriorityQueue> queue = CreateObject<OFSwitch13PriorityQueue>();
+    auto packet = [](uint32_t number) {
+        Ptr<Packet> tagged = Create<Packet>(1);
+        tagged->AddPacketTag(QueueTag(number));
+        return tagged;
+    };
+    queue->SetMaxSize(QueueSize("1p"));
+    Check(queue->Enqueue(packet(0)) && !queue->Enqueue(packet(0)), "both queues have one packet");
+    Check(queue->Dequeue() && queue->GetNPackets(0) == 0, "it leaves, and none is counted");
+    Check(queue->Enqueue(packet(1)) && queue->GetNPackets(1) == 1, "another one comes in");
+    queue->SetAttribute("NumQueues", UintegerValue(1));
+    Check(queue->GetNPackets(0) == 1 && queue->Dequeue(), "and leaves by the queue that is left");
+    queue->SetAttribute("QueueSize", QueueSizeValue(QueueSize("4294967295p")));
+    queue->SetAttribute("NumQueues", UintegerValue(2));
+    Check(queue->Enqueue(packet(0)), "long queues take packets");
+}
+
 int
 main(int argc, char** argv)
 {
@@ -73,5 +94,6 @@ main(int argc, char** argv)
     Check(second >= 1200 && second <= 1500, "queue 1 has the rest: 2 Mb/s of 5 s, and what waited");
     Check(first + second + dropped == 10002, "every packet is counted");
     Simulator::Destroy();
+    CheckLimits();
     return 0;
 }

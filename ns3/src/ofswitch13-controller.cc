@@ -127,6 +127,11 @@ OFSwitch13Controller::DoDispose()
         swtch->m_handler->Dispose();
     }
     m_switches.clear();
+    if (m_server)
+    {
+        m_server->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
+                                    MakeNullCallback<void, Ptr<Socket>, const Address&>());
+    }
     m_server = nullptr;
     Application::DoDispose();
 }
@@ -373,17 +378,19 @@ OFSwitch13Controller::GetNextXid()
     return m_xid++;
 }
 
-void
+int
 OFSwitch13Controller::SendEchoRequest(Ptr<const RemoteSwitch> swtch, size_t payloadSize)
 {
     std::vector<uint8_t> payload(payloadSize);
     SendToSwitch(swtch, Message(OFPT_ECHO_REQUEST, GetNextXid(), payload));
+    return 0;
 }
 
-void
+int
 OFSwitch13Controller::SendBarrierRequest(Ptr<const RemoteSwitch> swtch)
 {
     SendToSwitch(swtch, Message(OFPT_BARRIER_REQUEST, GetNextXid()));
+    return 0;
 }
 
 int

@@ -85,7 +85,16 @@ OFSwitch13LinkChannel::GetDataRate() const
 void
 OFSwitch13LinkChannel::Carry(Ptr<const OFSwitch13LinkDevice> from, Ptr<Packet> frame)
 {
+    if (m_devices.size() < 2)
+    {
+        // It was disposed of.
+        return;
+    }
     Ptr<OFSwitch13LinkDevice> to = m_devices[m_devices[0] == from ? 1 : 0];
+    if (!to->GetNode())
+    {
+        return;
+    }
     Simulator::ScheduleWithContext(to->GetNode()->GetId(),
                                    m_delay,
                                    &OFSwitch13LinkDevice::Receive,

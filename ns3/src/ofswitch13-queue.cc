@@ -1,6 +1,8 @@
 // Queues of a port: their packets are in one list, by arrival; each queue has its own limit.
 #include "ns3/ofswitch13-queue.h"
 
+#include <algorithm>
+
 #include "ns3/log.h"
 
 namespace ns3
@@ -52,14 +54,19 @@ OFSwitch13Queue::GetQueueSize() const
 void
 OFSwitch13Queue::SetNQueues(uint32_t number)
 {
-    m_counts.resize(number);
+    m_counts.assign(number, 0);
+    for (const Ptr<Packet>& packet : GetContainer())
+    {
+        m_counts[QueueOf(packet)]++;
+    }
     Resize();
 }
 
 void
 OFSwitch13Queue::Resize()
 {
-    SetMaxSize(QueueSize(PACKETS, m_size.GetValue() * m_counts.size()));
+    uint64_t all = uint64_t{m_size.GetValue()} * m_counts.size();
+    SetMaxSize(QueueSize(PACKETS, std::min<uint64_t>(all, UINT32_MAX)));
 }
 
 uint32_t
@@ -106,7 +113,13 @@ OFSwitch13Queue::Enqueue(Ptr<Packet> packet)
         return false;
     }
     count++;
-    return DoEnqueue(GetContainer().end(), packet);
+    if (!DoEnqueue(GetContainer().end(), packet))
+    {
+        // The queues together may have been given another limit.
+        count--;
+        return false;
+    }
+    return true;
 }
 
 Ptr<Packet>

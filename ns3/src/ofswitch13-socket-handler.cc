@@ -82,9 +82,11 @@ void
 OFSwitch13SocketHandler::Writable(Ptr<Socket> socket, uint32_t)
 {
     Flush();
-    if (!m_sent.IsNull())
+    // What it calls may end this object, which must not end the callback.
+    SentCallback sent = m_sent;
+    if (!sent.IsNull())
     {
-        m_sent(socket);
+        sent(socket);
     }
 }
 
@@ -109,8 +111,9 @@ OFSwitch13SocketHandler::Flush()
 void
 OFSwitch13SocketHandler::Receive(Ptr<Socket> socket)
 {
-    // A message may lead to the end of this object.
+    // A message may lead to the end of this object, which must not end the callback.
     Ptr<OFSwitch13SocketHandler> self(this);
+    MessageCallback receive = m_receive;
     Address from;
     while (Ptr<Packet> packet = socket->RecvFrom(from))
     {
@@ -130,7 +133,7 @@ OFSwitch13SocketHandler::Receive(Ptr<Socket> socket)
             NS_LOG_DEBUG("a message of " << length << " bytes came in");
             Ptr<Packet> message = Create<Packet>(m_received.data() + at, length);
             at += length;
-            m_receive(message, from);
+            receive(message, from);
         }
         m_received.erase(m_received.begin(), m_received.begin() + at);
     }

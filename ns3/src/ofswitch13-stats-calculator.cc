@@ -79,16 +79,22 @@ void
 OFSwitch13StatsCalculator::DoDispose()
 {
     m_rowEvent.Cancel();
-    m_device = nullptr;
+    m_dpId = 0;
     Object::DoDispose();
+}
+
+Ptr<OFSwitch13Device>
+OFSwitch13StatsCalculator::GetDevice() const
+{
+    return OFSwitch13Device::GetDevice(m_dpId);
 }
 
 void
 OFSwitch13StatsCalculator::HookSinks(Ptr<OFSwitch13Device> device)
 {
-    NS_ABORT_MSG_IF(m_device, "it follows a device already");
+    NS_ABORT_MSG_IF(m_dpId, "it follows a device already");
     Ptr<OFSwitch13StatsCalculator> self(this);
-    m_device = PeekPointer(device);
+    m_dpId = device->GetDatapathId();
     m_flows.resize(device->GetNPipelineTables());
     device->TraceConnectWithoutContext("DatapathTimeout",
                                        MakeCallback(&OFSwitch13StatsCalculator::Timeout, self));
@@ -100,7 +106,7 @@ OFSwitch13StatsCalculator::HookSinks(Ptr<OFSwitch13Device> device)
     m_file.open(m_name);
     NS_ABORT_MSG_IF(!m_file, m_name << " cannot be written");
     WriteHead();
-    m_before = Count();
+    m_before = Count(*device);
     m_rowEvent = Simulator::Schedule(m_interval, &OFSwitch13StatsCalculator::WriteRow, this);
 }
 
@@ -139,19 +145,19 @@ OFSwitch13StatsCalculator::OverloadDrop(Ptr<const Packet>)
 }
 
 OFSwitch13StatsCalculator::Counts
-OFSwitch13StatsCalculator::Count() const
+OFSwitch13StatsCalculator::Count(const OFSwitch13Device& device) const
 {
     Counts counts;
     counts.bits = m_bits;
     counts.packets = m_packets;
     counts.overloadDrops = m_overloadDrops;
-    counts.meterDrops = m_device->GetMeterDropCounter();
-    counts.tableDrops = m_device->GetTableDropCounter();
-    counts.flowMods = m_device->GetFlowModCounter();
-    counts.meterMods = m_device->GetMeterModCounter();
-    counts.groupMods = m_device->GetGroupModCounter();
-    counts.packetIns = m_device->GetPacketInCounter();
-    counts.packetOuts = m_device->GetPacketOutCounter();
+    counts.meterDrops = device.GetMeterDropCounter();
+    counts.tableDrops = device.GetTableDropCounter();
+    counts.flowMods = device.GetFlowModCounter();
+    counts.meterMods = device.GetMeterModCounter();
+    counts.groupMods = device.GetGroupModCounter();
+    counts.packetIns = device.GetPacketInCounter();
+    counts.packetOuts = device.GetPacketOutCounter();
     return counts;
 }
 
@@ -175,13 +181,27 @@ OFSwitch13StatsCalculator::WriteHead()
 void
 OFSwitch13StatsCalculator::WriteRow()
 {
-    Counts now = Count();
+    Ptr<OFSwitch13Device> device = GetDevice();
+    if (!device)
+    {
+        return;
+    }
+    Counts now = Count(*device);
+    WriteColumns(*device, now);
+    NS_LOG_DEBUG("a row of " << m_name);
+    m_before = now;
+    m_rowEvent = Simulator::Schedule(m_interval, &OFSwitch13StatsCalculator::WriteRow, this);
+}
+
+void
+OFSwitch13StatsCalculator::WriteColumns(const OFSwitch13Device& device, const Counts& now)
+{
     auto put = [this](auto value) { m_file << ' ' << std::setw(COLUMN) << value; };
     double load = (now.bits - m_before.bits) / m_interval.GetSeconds();
     m_file << std::fixed << std::setprecision(3);
     m_file << ' ' << std::setw(TIME_COLUMN) << Simulator::Now().GetSeconds() << ' '
            << std::setw(LOAD_COLUMN) << load / 1000;
-    put(Usage(load, m_device->GetCpuCapacity().GetBitRate()));
+    put(Usage(load, device.GetCpuCapacity().GetBitRate()));
     put(now.packets - m_before.packets);
     put(GetEwmaPipelineDelay().GetMicroSeconds());
     put(now.overloadDrops - m_before.overloadDrops);
@@ -206,9 +226,6 @@ OFSwitch13StatsCalculator::WriteRow()
         put(GetAvgFlowTableUsage(table));
     }
     m_file << std::endl;
-    NS_LOG_DEBUG("a row of " << m_name);
-    m_before = now;
-    m_rowEvent = Simulator::Schedule(m_interval, &OFSwitch13StatsCalculator::WriteRow, this);
 }
 
 DataRate
@@ -256,28 +273,32 @@ OFSwitch13StatsCalculator::GetEwmaBufferEntries() const
 uint32_t
 OFSwitch13StatsCalculator::GetAvgBufferUsage() const
 {
-    return Usage(m_buffers, m_device->GetBufferSize());
+    Ptr<OFSwitch13Device> device = GetDevice();
+    return device ? Usage(m_buffers, device->GetBufferSize()) : 0;
 }
 
 uint32_t
 OFSwitch13StatsCalculator::GetAvgCpuUsage() const
 {
-    return Usage(m_cpuLoad, m_device->GetCpuCapacity().GetBitRate());
+    Ptr<OFSwitch13Device> device = GetDevice();
+    return device ? Usage(m_cpuLoad, device->GetCpuCapacity().GetBitRate()) : 0;
 }
 
 uint32_t
 OFSwitch13StatsCalculator::GetAvgFlowTableUsage(uint8_t table) const
 {
-    return Usage(m_flows.at(table), m_device->GetFlowTableSize(table));
+    Ptr<OFSwitch13Device> device = GetDevice();
+    return device ? Usage(m_flows.at(table), device->GetFlowTableSize(table)) : 0;
 }
 
 uint32_t
 OFSwitch13StatsCalculator::GetAvgActFlowTableUsage() const
 {
     double size = 0;
-    for (size_t table = 0; table < m_flows.size(); table++)
+    Ptr<OFSwitch13Device> device = GetDevice();
+    for (size_t table = 0; device && table < m_flows.size(); table++)
     {
-        size += m_device->GetFlowTableEntries(table) ? m_device->GetFlowTableSize(table) : 0;
+        size += device->GetFlowTableEntries(table) ? device->GetFlowTableSize(table) : 0;
     }
     return Usage(m_sumFlows, size);
 }
@@ -285,13 +306,15 @@ OFSwitch13StatsCalculator::GetAvgActFlowTableUsage() const
 uint32_t
 OFSwitch13StatsCalculator::GetAvgGroupTableUsage() const
 {
-    return Usage(m_groups, m_device->GetGroupTableSize());
+    Ptr<OFSwitch13Device> device = GetDevice();
+    return device ? Usage(m_groups, device->GetGroupTableSize()) : 0;
 }
 
 uint32_t
 OFSwitch13StatsCalculator::GetAvgMeterTableUsage() const
 {
-    return Usage(m_meters, m_device->GetMeterTableSize());
+    Ptr<OFSwitch13Device> device = GetDevice();
+    return device ? Usage(m_meters, device->GetMeterTableSize()) : 0;
 }
 
 } // namespace ns3

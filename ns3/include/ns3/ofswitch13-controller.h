@@ -98,9 +98,9 @@ class OFSwitch13Controller : public Application
     // Returns 0, or -1 for a message that OpenFlow does not have.
     int SendToSwitch(Ptr<const RemoteSwitch> swtch, struct ofl_msg_header* msg, uint32_t xid = 0);
     void SendToSwitch(Ptr<const RemoteSwitch> swtch, const OFMessage& message);
-    // The payload is zeros.
-    void SendEchoRequest(Ptr<const RemoteSwitch> swtch, size_t payloadSize = 0);
-    void SendBarrierRequest(Ptr<const RemoteSwitch> swtch);
+    // The payload is zeros. They return 0.
+    int SendEchoRequest(Ptr<const RemoteSwitch> swtch, size_t payloadSize = 0);
+    int SendBarrierRequest(Ptr<const RemoteSwitch> swtch);
     Ptr<const RemoteSwitch> GetRemoteSwitch(uint64_t dpId) const;
     uint32_t GetNextXid();
   private:

@@ -23,7 +23,8 @@ class OFSwitch13StatsCalculator : public Object
   public:
     static TypeId GetTypeId();
     ~OFSwitch13StatsCalculator() override;
-    // Follows a device, which keeps this object. To be called once.
+    // Follows a device, which keeps this object. To be called once. Without a device, and after its
+    // end, usages are 0.
     void HookSinks(Ptr<OFSwitch13Device> device);
 
     DataRate GetEwmaCpuLoad() const;
@@ -64,16 +65,20 @@ class OFSwitch13StatsCalculator : public Object
     void PipelinePacket(Ptr<const Packet> packet);
     void OverloadDrop(Ptr<const Packet> packet);
     void Average(double& average, double value) const;
-    Counts Count() const;
+    Counts Count(const OFSwitch13Device& device) const;
+    // The device, or a null pointer after its end.
+    Ptr<OFSwitch13Device> GetDevice() const;
     void WriteHead();
     void WriteRow();
+    // The columns of what the device counts and has, of which some are averages.
+    void WriteColumns(const OFSwitch13Device& device, const Counts& now);
 
     double m_alpha{0};
     Time m_interval;
     std::string m_name;
     bool m_details{false};
-    // It keeps this object, and so is there as long.
-    OFSwitch13Device* m_device{nullptr};
+    // The device's datapath id: it keeps this object, which does not keep it.
+    uint64_t m_dpId{0};
     std::ofstream m_file;
     EventId m_rowEvent;
     uint64_t m_bits{0};
