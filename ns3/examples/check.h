@@ -12,7 +12,12 @@
 #include "ns3/internet-stack-helper.h"
 #include "ns3/ipv4-address-helper.h"
 #include "ns3/ofswitch13-module.h"
+
+#if __has_include("ns3/ping-helper.h")
+#include "ns3/ping-helper.h"
+#else
 #include "ns3/v4ping-helper.h"
+#endif
 
 inline void
 Check(bool holds, const std::string& text)
@@ -22,6 +27,27 @@ Check(bool holds, const std::string& text)
     {
         std::exit(1);
     }
+}
+
+// Since 3.38 ns-3 has another application that pings, which says the number of the request, too.
+inline void
+PingReply(ns3::Callback<void, ns3::Time> reply, uint16_t, ns3::Time rtt)
+{
+    reply(rtt);
+}
+
+// A node pings an address once a second, and says how long each reply took.
+inline ns3::ApplicationContainer
+InstallPing(ns3::Ptr<ns3::Node> from, ns3::Ipv4Address to, ns3::Callback<void, ns3::Time> reply)
+{
+#if __has_include("ns3/ping-helper.h")
+    ns3::ApplicationContainer pings = ns3::PingHelper(to).Install(from);
+    pings.Get(0)->TraceConnectWithoutContext("Rtt", ns3::MakeBoundCallback(&PingReply, reply));
+#else
+    ns3::ApplicationContainer pings = ns3::V4PingHelper(to).Install(from);
+    pings.Get(0)->TraceConnectWithoutContext("Rtt", reply);
+#endif
+    return pings;
 }
 
 // Switches in a line, of 100 Mb/s links; host 0 before the first, host 1 after the last.
@@ -66,11 +92,11 @@ class Line
     void Ping(double untilSecond)
     {
         using namespace ns3;
-        V4PingHelper helper(interfaces.GetAddress(1));
-        ApplicationContainer pings = helper.Install(hosts.Get(0));
+        ApplicationContainer pings = InstallPing(hosts.Get(0),
+                                                 interfaces.GetAddress(1),
+                                                 MakeCallback(&Line::Reply, this));
         pings.Start(Seconds(1));
         pings.Stop(Seconds(untilSecond));
-        pings.Get(0)->TraceConnectWithoutContext("Rtt", MakeCallback(&Line::Reply, this));
     }
 
     void Reply(ns3::Time rtt)

@@ -103,23 +103,27 @@ main(int argc, char** argv)
     Ipv4InterfaceContainer interfaces = addresses.Assign(devices);
 
     Ptr<OFSwitch13ExternalHelper> of13 = CreateObject<OFSwitch13ExternalHelper>();
-    of13->InstallExternalController(CreateObject<Node>());
+    Ptr<NetDevice> end = of13->InstallExternalController(CreateObject<Node>());
+    Ptr<Ipv4> stack = end->GetNode()->GetObject<Ipv4>();
+    int32_t interface = stack->GetInterfaceForDevice(end);
+    Check(stack->GetAddress(interface, 0).GetLocal() == of13->GetControllerAddress(),
+          "a TAP bridge finds the controller's address at its device");
     for (uint32_t i = 0; i < nSwitches; i++)
     {
         of13->InstallSwitch(switches.Get(i), ports[i]);
     }
     of13->CreateOpenFlowChannels();
     of13->OpenTap("ctrl");
+    Check(stack->GetNAddresses(interface) == 0, "which this machine has then");
 
     for (uint32_t i = 0; i < nHosts; i++)
     {
         // Any host but itself.
         uint32_t to = (i + random->GetInteger(1, nHosts - 1)) % nHosts;
-        V4PingHelper helper(interfaces.GetAddress(to));
-        ApplicationContainer ping = helper.Install(hosts.Get(i));
+        ApplicationContainer ping =
+            InstallPing(hosts.Get(i), interfaces.GetAddress(to), MakeCallback(&Reply));
         ping.Start(Seconds(2));
         ping.Stop(Seconds(4.5));
-        ping.Get(0)->TraceConnectWithoutContext("Rtt", MakeCallback(&Reply));
     }
 
     pid_t program = Start(controller);

@@ -166,11 +166,11 @@ main(int argc, char** argv)
         }
         Ipv4AddressHelper addresses("10.1.1.0", "255.255.255.0");
         Ipv4InterfaceContainer interfaces = addresses.Assign(ends);
-        ApplicationContainer pings =
-            V4PingHelper(interfaces.GetAddress(1)).Install(hosts.Get(2 * tenant));
+        ApplicationContainer pings = InstallPing(hosts.Get(2 * tenant),
+                                                 interfaces.GetAddress(1),
+                                                 MakeBoundCallback(&Reply, tenant));
         pings.Start(Seconds(1));
         pings.Stop(Seconds(5.5));
-        pings.Get(0)->TraceConnectWithoutContext("Rtt", MakeBoundCallback(&Reply, tenant));
     }
     // What carries the tunnels is no port.
     Ipv4AddressHelper addresses("192.168.1.0", "255.255.255.0");

@@ -126,8 +126,11 @@ CheckBuilt()
                               "in_port=3,ip,nw_dst=10.0.0.0/8,actions=CONTROLLER:128"),
           text);
     std::free(text);
+    // A header of 8 bytes, 40 of the flow-mod, a match of 32, and an instruction with one action.
+    Check(ofs::PacketFromMsg(&flow.header, 1)->GetSize() == 104, "a message is a packet");
     ofl_structs_free_match(&match->header, nullptr);
     flow.match = nullptr;
+    Check(!ofs::PacketFromMsg(&flow.header), "or none");
     uint8_t* bytes = nullptr;
     size_t length = 0;
     Check(ofl_msg_pack(&flow.header, 1, &bytes, &length, nullptr) != 0,

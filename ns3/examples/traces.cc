@@ -37,6 +37,7 @@ main(int argc, char** argv)
     of13->CreateOpenFlowChannels();
     std::string folder = SystemPath::MakeTemporaryDirectoryName();
     SystemPath::MakeDirectories(folder);
+    ofs::EnableLibraryLog(true, folder + "/first");
     OFSwitch13Helper::EnableDatapathLogs(folder + "/paths");
     uint64_t id = device->GetDatapathId();
     controller->DpctlExecute(id, "meter-mod cmd=add,flags=2,meter=7 drop:rate=1");
@@ -67,6 +68,8 @@ main(int argc, char** argv)
     std::ostringstream paths;
     paths << std::ifstream(path).rdbuf();
     std::remove(path.c_str());
+    Check(std::remove((folder + "/first-ofsoftswitch13.log").c_str()) == 0,
+          "the log has the name of OFSwitch13's, until another one is opened");
     std::remove(folder.c_str());
     Check(paths.str().find("+3.00002s switch " + std::to_string(id) + " port 1") != std::string::npos,
           "the log has the time, the switch and the port");

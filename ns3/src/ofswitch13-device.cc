@@ -619,8 +619,15 @@ OFSwitch13Device::Pipeline(Ptr<Packet> packet, uint32_t port, uint64_t tunnelId)
 void
 OFSwitch13Device::EnableDatapathLogs(std::string file)
 {
-    DatapathLog().open(file);
-    NS_ABORT_MSG_IF(!DatapathLog().is_open(), file << " cannot be written");
+    std::ofstream& log = DatapathLog();
+    if (log.is_open())
+    {
+        // Packets go to one file at a time.
+        log.close();
+    }
+    log.clear();
+    log.open(file);
+    NS_ABORT_MSG_IF(!log.is_open(), file << " cannot be written");
 }
 
 std::string

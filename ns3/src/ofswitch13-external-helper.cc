@@ -14,6 +14,7 @@
 #include "ns3/bridge-helper.h"
 #include "ns3/fd-net-device.h"
 #include "ns3/inet-socket-address.h"
+#include "ns3/ipv4.h"
 #include "ns3/log.h"
 #include "ns3/simulator.h"
 #include "ns3/uinteger.h"
@@ -103,14 +104,16 @@ OFSwitch13ExternalHelper::InstallExternalController(Ptr<Node> node)
 {
     NS_ABORT_MSG_IF(m_created, "the channels are there already");
     NS_ABORT_MSG_IF(m_node, "there is a controller already");
-    NS_ABORT_MSG_IF(m_type != SINGLECSMA, "an external controller is on a channel of type SingleCsma");
+    NS_ABORT_MSG_IF(m_type != SINGLE_CSMA, "an external controller is on a channel of type SingleCsma");
     m_node = node;
-    m_address = m_addresses.NewAddress();
+    // A TAP bridge takes the address of its interface from the node.
+    InstallStack(NodeContainer(node));
     m_channel = CreateObject<CsmaChannel>();
     m_channel->SetAttribute("DataRate", DataRateValue(m_rate));
     m_csma.SetDeviceAttribute("Mtu", UintegerValue(CHANNEL_MTU));
     m_device = m_csma.Install(node, m_channel).Get(0);
     m_channelDevices.Add(m_device);
+    m_address = m_addresses.Assign(NetDeviceContainer(m_device)).GetAddress(0);
     return m_device;
 }
 
@@ -136,6 +139,11 @@ void
 OFSwitch13ExternalHelper::OpenTap(const std::string& name)
 {
     NS_ABORT_MSG_IF(!m_node, "there is no controller");
+    // From now on this machine answers at the address, and not the node.
+    Ptr<Ipv4> ipv4 = m_node->GetObject<Ipv4>();
+    int32_t interface = ipv4->GetInterfaceForDevice(m_device);
+    ipv4->RemoveAddress(interface, 0);
+    ipv4->SetDown(interface);
     Ptr<FdNetDevice> tap = CreateObject<FdNetDevice>();
     tap->SetAddress(Mac48Address::Allocate());
     tap->SetMtu(CHANNEL_MTU);

@@ -10,6 +10,7 @@
 #include "ns3/ofswitch13-stats-calculator.h"
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
+#include "ns3-versions.h"
 
 namespace ns3
 {
@@ -34,13 +35,13 @@ OFSwitch13Helper::GetTypeId()
                           MakeDataRateChecker())
             .AddAttribute("ChannelType",
                           "One CSMA channel for all, or one for each pair.",
-                          EnumValue(SINGLECSMA),
-                          MakeEnumAccessor(&OFSwitch13Helper::m_type),
-                          MakeEnumChecker(SINGLECSMA,
+                          EnumValue(SINGLE_CSMA),
+                          EnumAccessor<ChannelType>(&OFSwitch13Helper::m_type, 0),
+                          MakeEnumChecker(SINGLE_CSMA,
                                           "SingleCsma",
-                                          DEDICATEDCSMA,
+                                          DEDICATED_CSMA,
                                           "DedicatedCsma",
-                                          DEDICATEDP2P,
+                                          DEDICATED_P2P,
                                           "DedicatedP2p"));
     return tid;
 }
@@ -157,7 +158,7 @@ void
 OFSwitch13Helper::EnableOpenFlowPcap(std::string prefix, bool promiscuous)
 {
     NS_ABORT_MSG_IF(!m_created, "the channels are not there yet");
-    if (m_type == DEDICATEDP2P)
+    if (m_type == DEDICATED_P2P)
     {
         m_p2p.EnablePcap(prefix, m_channelDevices, promiscuous);
     }
@@ -171,7 +172,7 @@ void
 OFSwitch13Helper::EnableOpenFlowAscii(std::string prefix)
 {
     NS_ABORT_MSG_IF(!m_created, "the channels are not there yet");
-    if (m_type == DEDICATEDP2P)
+    if (m_type == DEDICATED_P2P)
     {
         m_p2p.EnableAscii(prefix, m_channelDevices);
     }

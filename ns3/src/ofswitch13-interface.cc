@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ns3/log.h"
+#include "ns3/ofswitch13-device.h"
 
 namespace ns3
 {
@@ -70,5 +71,32 @@ OFMessageCounter::Get(uint8_t type) const
     auto found = m_counts.find(type);
     return found == m_counts.end() ? 0 : found->second;
 }
+
+namespace ofs
+{
+
+Ptr<Packet>
+PacketFromMsg(ofl_msg_header* msg, uint32_t xid)
+{
+    uint8_t* bytes = nullptr;
+    size_t length = 0;
+    if (ofl_msg_pack(msg, xid, &bytes, &length, nullptr))
+    {
+        return nullptr;
+    }
+    Ptr<Packet> packet = Create<Packet>(bytes, length);
+    std::free(bytes);
+    return packet;
+}
+
+void
+EnableLibraryLog(bool printToFile, std::string prefix, bool explicitFilename, std::string)
+{
+    std::string separator = prefix.empty() || prefix.back() == '-' ? "" : "-";
+    std::string name = explicitFilename ? prefix : prefix + separator + "ofsoftswitch13.log";
+    OFSwitch13Device::EnableDatapathLogs(printToFile ? name : "/dev/stderr");
+}
+
+} // namespace ofs
 
 } // namespace ns3

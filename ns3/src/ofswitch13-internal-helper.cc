@@ -52,7 +52,7 @@ OFSwitch13InternalHelper::CreateOpenFlowChannels()
         m_controllers[controller]->GetAttribute("Port", port);
         return InetSocketAddress(host, port.Get());
     };
-    if (m_type == SINGLECSMA)
+    if (m_type == SINGLE_CSMA)
     {
         Ipv4InterfaceContainer interfaces = Connect(all, true);
         for (std::vector<Address>& of : addresses)
@@ -70,7 +70,7 @@ OFSwitch13InternalHelper::CreateOpenFlowChannels()
             for (size_t c = 0; c < m_controllers.size(); c++)
             {
                 NodeContainer pair(m_switchNodes.Get(s), m_controllerNodes.Get(c));
-                Ipv4InterfaceContainer interfaces = Connect(pair, m_type == DEDICATEDCSMA);
+                Ipv4InterfaceContainer interfaces = Connect(pair, m_type == DEDICATED_CSMA);
                 addresses[s].push_back(address(interfaces.GetAddress(1), c));
             }
         }

@@ -18,11 +18,12 @@ class OFSwitch13ExternalHelper : public OFSwitch13Helper
   public:
     static TypeId GetTypeId();
     OFSwitch13ExternalHelper();
-    // Puts the controller's end of the channel on a node, which needs no stack of its own.
+    // Puts the controller's end of the channel on a node, with the controller's address: for a
+    // TapBridge on the device that it returns, in the mode ConfigureLocal, or for OpenTap.
     Ptr<NetDevice> InstallExternalController(Ptr<Node> node);
     void CreateOpenFlowChannels() override;
-    // Opens a TAP interface that is up and has the controller's address, and leads the channel to
-    // it. That takes the right CAP_NET_ADMIN. The controller listens at that address.
+    // Opens a TAP interface that is up and gets the controller's address from the node, and leads
+    // the channel to it. That takes the right CAP_NET_ADMIN. The controller listens at that address.
     void OpenTap(const std::string& name);
     // The controller's address.
     Ipv4Address GetControllerAddress() const;

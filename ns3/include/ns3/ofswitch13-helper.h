@@ -24,9 +24,13 @@ class OFSwitch13Helper : public Object
   public:
     enum ChannelType
     {
-        SINGLECSMA,
-        DEDICATEDCSMA,
-        DEDICATEDP2P
+        SINGLE_CSMA,
+        DEDICATED_CSMA,
+        DEDICATED_P2P,
+        // Their names before OFSwitch13 5.2.3.
+        SINGLECSMA = SINGLE_CSMA,
+        DEDICATEDCSMA = DEDICATED_CSMA,
+        DEDICATEDP2P = DEDICATED_P2P
     };
 
     static TypeId GetTypeId();
@@ -61,7 +65,7 @@ class OFSwitch13Helper : public Object
 
     ObjectFactory m_devFactory;
     DataRate m_rate;
-    ChannelType m_type{SINGLECSMA};
+    ChannelType m_type{SINGLE_CSMA};
     NodeContainer m_switchNodes;
     OFSwitch13DeviceContainer m_devices;
     CsmaHelper m_csma;

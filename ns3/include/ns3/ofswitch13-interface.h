@@ -18,6 +18,7 @@
 #include "ns3/packet.h"
 #include "ns3/simulator.h"
 #include "ns3/socket.h"
+#include "lib/packets.h"
 #include "oflib/ofl-messages.h"
 #include "oflib/oxm-match.h"
 #include "openflow/openflow.h"
@@ -56,6 +57,20 @@ class OFMessageCounter
 
 // A number of a message, most significant byte first. The message has these bytes.
 uint64_t OFNumber(const OFMessage& message, size_t at, size_t bytes);
+
+namespace ofs
+{
+
+// A message as a packet, which stays the caller's; a null pointer for one that OpenFlow does not have.
+Ptr<Packet> PacketFromMsg(struct ofl_msg_header* msg, uint32_t xid = 0);
+// Writes the path of each packet through each switch to PREFIX-ofsoftswitch13.log, or to PREFIX
+// itself; otherwise to the standard error. There are no levels.
+void EnableLibraryLog(bool printToFile = false,
+                      std::string prefix = "",
+                      bool explicitFilename = false,
+                      std::string customLevels = "");
+
+} // namespace ofs
 
 } // namespace ns3
 
