@@ -21,9 +21,11 @@ CheckLimits()
     Check(queue->Enqueue(packet(1)) && queue->GetNPackets(1) == 1, "another one comes in");
     queue->SetAttribute("NumQueues", UintegerValue(1));
     Check(queue->GetNPackets(0) == 1 && queue->Dequeue(), "and leaves by the queue that is left");
-    queue->SetAttribute("QueueSize", QueueSizeValue(QueueSize("4294967295p")));
-    queue->SetAttribute("NumQueues", UintegerValue(2));
-    Check(queue->Enqueue(packet(0)), "long queues take packets");
+    // Together 2 more than 32 bits can say.
+    queue->SetAttribute("QueueSize", QueueSizeValue(QueueSize("1431655766p")));
+    queue->SetAttribute("NumQueues", UintegerValue(3));
+    Check(queue->Enqueue(packet(0)) && queue->Enqueue(packet(1)) && queue->Enqueue(packet(2)),
+          "long queues take packets");
 }
 
 int

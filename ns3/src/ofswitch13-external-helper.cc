@@ -104,7 +104,8 @@ OFSwitch13ExternalHelper::InstallExternalController(Ptr<Node> node)
 {
     NS_ABORT_MSG_IF(m_created, "the channels are there already");
     NS_ABORT_MSG_IF(m_node, "there is a controller already");
-    NS_ABORT_MSG_IF(m_type != SINGLE_CSMA, "an external controller is on a channel of type SingleCsma");
+    NS_ABORT_MSG_IF(m_type != SINGLE_CSMA,
+                    "an external controller is on a channel of type SingleCsma");
     m_node = node;
     // A TAP bridge takes the address of its interface from the node.
     InstallStack(NodeContainer(node));

@@ -35,7 +35,8 @@ TakeNothing(Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&)
     return true;
 }
 
-// Puts the tags of a packet's bytes on all bytes of another one: which of them came from which is not known.
+// Puts the tags of a packet's bytes on all bytes of another one: which of them came from which is
+// not known.
 void
 CopyByteTags(Ptr<const Packet> from, Ptr<const Packet> to)
 {
