@@ -55,7 +55,7 @@ mod ingress;
 
 pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES, Station};
 #[cfg(feature = "replicas")]
-pub use control::dispatch::{DispatchBy, Division, OneWorker, replica_of_port};
+pub use control::replica::dispatch::{DispatchBy, Division, OneWorker, replica_of_port};
 #[cfg(feature = "replicas")]
 pub use control::replica::{EntryUse, OutOfStep, Replica, ReplicaCounts};
 #[cfg(feature = "restore")]

@@ -4,6 +4,8 @@
 //! with a [`TypedBody`], which any crate may declare.
 
 mod list;
+#[cfg(feature = "text")]
+mod parse;
 mod rows;
 
 use alloc::{sync::Arc, vec::Vec};
@@ -142,7 +144,7 @@ pub struct BodyType {
     ty: fn() -> TypeId,
     decode: fn(&mut Reader<'_>) -> Result<SharedBody, DecodeError>,
     #[cfg(feature = "text")]
-    pub(crate) parse: fn(&str, &Catalogue) -> Result<SharedBody, ParseError>,
+    parse: fn(&str, &Catalogue) -> Result<SharedBody, ParseError>,
 }
 
 impl BodyType {
@@ -227,7 +229,7 @@ impl ExtValue {
         Self::with_body(row, Arc::new(body))
     }
 
-    pub(crate) fn with_body(row: &'static ExtRow, body: SharedBody) -> Self {
+    fn with_body(row: &'static ExtRow, body: SharedBody) -> Self {
         Self {
             body: Some(body),
             ..Self::new(row, Vec::new(), Bytes::default())

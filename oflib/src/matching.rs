@@ -105,7 +105,7 @@ fn is_of_ethernet(fields: &[FieldMatch]) -> bool {
 ///
 /// Shape: the 40 bytes of OpenFlow 1.0, or the 88 of 1.1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Sent(pub(crate) Box<[u8]>);
+pub struct Sent(Box<[u8]>);
 
 /// The packets that a flow entry is for.
 ///
@@ -199,5 +199,19 @@ impl Match {
     /// Returns true if every packet of this match has `field`: the prerequisite is matched.
     pub fn meets_need(&self, field: &Field) -> bool {
         meets_need(&self.fields, field)
+    }
+}
+
+#[cfg(feature = "v1_0")]
+impl Match {
+    /// The same match, to be written again in these bytes of a version.
+    pub(crate) fn sent_in(self, bytes: &[u8]) -> Self {
+        self.written_as(Some(&Sent(bytes.into())))
+    }
+
+    /// The bytes in which it was sent, if they are of the version whose matches have so many.
+    pub(crate) fn sent_as<const N: usize>(&self) -> Option<[u8; N]> {
+        let Sent(bytes) = self.sent()?;
+        bytes.as_ref().try_into().ok()
     }
 }

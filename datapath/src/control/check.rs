@@ -1,8 +1,9 @@
 //! Checks of flow entries and packet-outs before anything is changed.
 //!
-//! The features of a table are checked in `tables/admission.rs`; here are the facts that hold for
-//! every table. The text asks for these checks, so that an action which cannot work is an error
-//! when it is sent, and not a loss of packets later: OpenFlow 1.3.5 sections 5.12, 6.4 and 7.2.5.
+//! The features of a table are checked in `tables/features/admission.rs`; here are the facts that
+//! hold for every table. The text asks for these checks, so that an action which cannot work is an
+//! error when it is sent, and not a loss of packets later: OpenFlow 1.3.5 sections 5.12, 6.4 and
+//! 7.2.5.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;

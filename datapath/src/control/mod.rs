@@ -15,8 +15,6 @@ pub(crate) mod chunked_queue;
 pub(crate) mod clock;
 mod compaction;
 pub(crate) mod deleted;
-#[cfg(feature = "replicas")]
-pub(crate) mod dispatch;
 pub(crate) mod entries;
 pub(crate) mod extensions;
 mod features;

@@ -19,12 +19,14 @@ use crate::pipeline::context::{Lane, Pipeline, PortQueues};
 use crate::references::add;
 use crate::{DropReason, Entry, EntryKey, MeterShare, Port, Time};
 
+pub(crate) mod dispatch;
+
 /// A datapath as one of several replicas.
 pub struct Replica<'a, E: FrameEngine> {
-    pub(super) pipeline: &'a mut Pipeline<E>,
+    pipeline: &'a mut Pipeline<E>,
     lane: &'a mut Lane<E>,
-    pub(super) queues: &'a PortQueues,
-    pub(super) hooks: &'a mut Hooks,
+    queues: &'a PortQueues,
+    hooks: &'a mut Hooks,
 }
 
 /// The time when an entry was last used.

@@ -20,25 +20,27 @@ use bofuss_packet::packet_type;
 
 use crate::Config;
 
+mod admission;
+
 /// Property types. For each property of ordinary entries, that of the table-miss entry has the next
 /// number.
 ///
 /// Spec: OpenFlow 1.3.5 section 7.3.5.5, OFPTFPT_*; later versions continue the numbers.
-pub(crate) const INSTRUCTIONS: u16 = 0;
+const INSTRUCTIONS: u16 = 0;
 pub(crate) const NEXT_TABLES: u16 = 2;
 pub(crate) const WRITE_ACTIONS: u16 = 4;
-pub(crate) const APPLY_ACTIONS: u16 = 6;
-pub(crate) const MATCH: u16 = 8;
-pub(crate) const WILDCARDS: u16 = 10;
-pub(crate) const WRITE_SETFIELD: u16 = 12;
-pub(crate) const APPLY_SETFIELD: u16 = 14;
+const APPLY_ACTIONS: u16 = 6;
+const MATCH: u16 = 8;
+const WILDCARDS: u16 = 10;
+const WRITE_SETFIELD: u16 = 12;
+const APPLY_SETFIELD: u16 = 14;
 /// The tables that a table is synchronised from (since OpenFlow 1.4).
 const TABLE_SYNC_FROM: u16 = 16;
 /// The fields to which copy-field may copy (since OpenFlow 1.5).
-pub(crate) const WRITE_COPYFIELD: u16 = 18;
-pub(crate) const APPLY_COPYFIELD: u16 = 20;
+const WRITE_COPYFIELD: u16 = 18;
+const APPLY_COPYFIELD: u16 = 20;
 /// The packet types of a table (since OpenFlow 1.5).
-pub(crate) const PACKET_TYPES: u16 = 22;
+const PACKET_TYPES: u16 = 22;
 /// The type of experimenters' instructions and actions.
 const EXPERIMENTERS: u16 = 0xffff;
 /// Properties of this type and above are an experimenter's.
@@ -62,7 +64,7 @@ pub(crate) struct Abilities {
     /// All other properties; tables with the same ones share them.
     others: Rc<[TableProperty]>,
     /// True if these list everything, so that they need not be searched.
-    pub(crate) open: bool,
+    open: bool,
 }
 
 /// Gives every table of a switch all features, and goto-table to every later one.
@@ -263,13 +265,13 @@ impl Abilities {
     /// The list of a property other than the next tables.
     ///
     /// Panics: never, since each table has each such property that it can have.
-    pub(crate) fn list(&self, ty: u16) -> &PropertyList {
+    fn list(&self, ty: u16) -> &PropertyList {
         let one = self.others.iter().find(|one| one.ty == ty);
         &one.expect("every property is there").list
     }
 
     /// Returns true if a property lists a type; `experimenter` is 0 for those of the text.
-    pub(crate) fn has_type(&self, ty: u16, number: u16, experimenter: u32) -> bool {
+    fn has_type(&self, ty: u16, number: u16, experimenter: u32) -> bool {
         let id = TypeId {
             ty: number,
             experimenter,

@@ -4,7 +4,6 @@
 //! and references to groups, is in the `Pipeline`, and `control/entries.rs` changes it together
 //! with the tables.
 
-pub(crate) mod admission;
 pub(crate) mod classifier;
 pub(crate) mod entry;
 pub(crate) mod eviction;

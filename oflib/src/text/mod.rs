@@ -5,7 +5,6 @@
 
 mod action;
 mod copy_field;
-mod ext;
 mod field_row;
 mod flow;
 mod group;

@@ -15,7 +15,7 @@ use crate::field::{
     SCTP_SRC, TCP_DST, TCP_SRC, UDP_DST, UDP_SRC, VID_PRESENT, VLAN_PCP, VLAN_VID,
 };
 use crate::forms;
-use crate::matching::{FieldMatch, Match, Sent, meets_need};
+use crate::matching::{FieldMatch, Match, meets_need};
 use crate::message::multipart::table_features::FieldId;
 use crate::types::PortNo;
 use crate::wire::{Reader, Writer, be_number};
@@ -332,18 +332,5 @@ impl forms::Form<V1_0> for Match {
     }
     fn write(&self, w: &mut Writer<'_>) {
         write(self, false, w);
-    }
-}
-
-impl Match {
-    /// The same match, to be written again in these bytes of a version.
-    pub(crate) fn sent_in(self, bytes: &[u8]) -> Self {
-        self.written_as(Some(&Sent(bytes.into())))
-    }
-
-    /// The bytes in which it was sent, if they are of the version whose matches have so many.
-    pub(crate) fn sent_as<const N: usize>(&self) -> Option<[u8; N]> {
-        let Sent(bytes) = self.sent()?;
-        bytes.as_ref().try_into().ok()
     }
 }

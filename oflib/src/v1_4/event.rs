@@ -26,18 +26,16 @@ properties! {
 /// The type of experimenters' properties that are for slaves.
 const EXPERIMENTER_SLAVE: u16 = EXPERIMENTER - 1;
 
-impl AsyncMasks {
-    /// The masks that a version has.
-    fn of(version: Version) -> Self {
-        let newer = Self::FLOW_STATS_SLAVE
-            | Self::FLOW_STATS
-            | Self::CONTROLLER_STATUS_SLAVE
-            | Self::CONTROLLER_STATUS;
-        if version.has_stat_lists() {
-            Self::ALL
-        } else {
-            Self::ALL.without(newer)
-        }
+/// The masks that a version has.
+fn masks_of(version: Version) -> AsyncMasks {
+    let newer = AsyncMasks::FLOW_STATS_SLAVE
+        | AsyncMasks::FLOW_STATS
+        | AsyncMasks::CONTROLLER_STATUS_SLAVE
+        | AsyncMasks::CONTROLLER_STATUS;
+    if version.has_stat_lists() {
+        AsyncMasks::ALL
+    } else {
+        AsyncMasks::ALL.without(newer)
     }
 }
 
@@ -45,7 +43,7 @@ impl AsyncConfig {
     /// The mask of a property of OpenFlow 1.4 and later, with its bit, if the version has it.
     fn mask(&mut self, ty: u16, version: Version) -> Option<(AsyncMasks, &mut u32)> {
         let mask = self.masks().into_iter().nth(ty.into());
-        mask.filter(|(bit, _)| AsyncMasks::of(version).has(*bit))
+        mask.filter(|(bit, _)| masks_of(version).has(*bit))
     }
 }
 
@@ -92,7 +90,7 @@ impl Form<V1_4> for AsyncConfig {
     /// Errors: BAD_PROPERTY's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut this = Self {
-            omitted: AsyncMasks::of(r.version()),
+            omitted: masks_of(r.version()),
             ..Self::default()
         };
         read_properties(&mut this, r)?;

@@ -10,9 +10,9 @@ use bofuss_oflib::field::{Field, METADATA, PACKET_TYPE, Style};
 use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList};
 use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match};
 
-use crate::tables::features::{
-    APPLY_ACTIONS, APPLY_COPYFIELD, APPLY_SETFIELD, Abilities, INSTRUCTIONS, MATCH, PACKET_TYPES,
-    WILDCARDS, WRITE_ACTIONS, WRITE_COPYFIELD, WRITE_SETFIELD,
+use super::{
+    APPLY_ACTIONS, APPLY_COPYFIELD, APPLY_SETFIELD, Abilities, EXPERIMENTERS, INSTRUCTIONS, MATCH,
+    PACKET_TYPES, WILDCARDS, WRITE_ACTIONS, WRITE_COPYFIELD, WRITE_SETFIELD,
 };
 
 impl Abilities {
@@ -171,7 +171,7 @@ impl Abilities {
         let [types, set, copied] = properties;
         for action in actions {
             let known = if let Action::Experimenter(value) = action {
-                (0xffff, value.row.experimenter)
+                (EXPERIMENTERS, value.row.experimenter)
             } else {
                 (action.row().expect("it is no extension's").number, 0)
             };

@@ -2,10 +2,10 @@
 
 use alloc::{format, vec::Vec};
 
-use super::number;
+use super::{ExtRow, ExtValue, MAX_NESTED};
 use crate::catalogue::Catalogue;
-use crate::ext::{ExtRow, ExtValue, MAX_NESTED};
 use crate::parse_error::ParseError;
+use crate::text::number;
 use crate::wire::Bytes;
 
 impl ExtValue {

@@ -8,7 +8,7 @@ use bofuss_oflib::Action;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::TableId;
 
-use crate::control::replica::Replica;
+use super::Replica;
 use crate::flow_states::{Agreement, DispatchFields, StateKey, TakenStates};
 use crate::frame_engine::FrameEngine;
 use crate::groups::actions_of;
