@@ -1,13 +1,17 @@
 //! Turns frames into messages: decodes them and joins the parts of multipart messages.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::codec::{Codec, HEADER_BYTES};
 use crate::error::{BadRequest, BundleFailed, DecodeError, ErrorCode};
 use crate::framing::xid_of;
 use crate::instruction::Instructions;
-use crate::message::{ErrorMsg, Message};
-use crate::v1_3::bundle::inner_message;
+use crate::message::{BundleAdd, ErrorMsg, Message, TYPE_OFFSET};
+use crate::v1_3::bundle::BUNDLE_ADD;
+use crate::v1_3::onf;
+use crate::version::Version;
+use crate::wire::Reader;
 
 /// The most multipart messages that a peer may have begun and not finished.
 ///
@@ -253,6 +257,28 @@ fn join(mut joined: Message, part: Message) -> Result<Message, DecodeError> {
     }
 }
 
+/// The offset, in the frame of a BUNDLE_ADD_MESSAGE with its header, of the message in it.
+///
+/// `None` if the frame is another message or ends before. The range may go beyond the frame: its
+/// end is the inner header's length, as the peer says it.
+fn inner_message(codec: &Codec, frame: &[u8]) -> Option<Range<usize>> {
+    let mut r = Reader::new(codec, frame);
+    let mut ty = r.take(HEADER_BYTES).ok()?[TYPE_OFFSET];
+    // In 1.3 the type is that of experimenters, and the ONF's head comes before the body.
+    if codec.version < Version::V1_4 {
+        ty = onf::newer_type(ty, &r)?;
+        r.take(onf::HEAD_BYTES).ok()?;
+    }
+    if ty != BUNDLE_ADD {
+        return None;
+    }
+    r.take(BundleAdd::HEAD_BYTES - HEADER_BYTES).ok()?;
+    let start = r.position();
+    r.take(2).ok()?;
+    let length: u16 = r.get().ok()?;
+    Some(start..start + usize::from(length))
+}
+
 fn multipart_error(error: ErrorCode) -> DecodeError {
     DecodeError {
         error,
@@ -270,7 +296,6 @@ mod tests {
     use crate::message::multipart::{FlowStatsRequest, RequestBody, TableFeatures};
     use crate::message::{Empty, FlowMod, MultipartRequest};
     use crate::types::TableId;
-    use crate::version::Version;
 
     use super::*;
 

@@ -12,6 +12,7 @@ extern crate alloc;
 
 pub mod action;
 pub mod added_header;
+#[cfg(feature = "connections")]
 pub mod assemble;
 pub mod catalogue;
 pub mod codec;
@@ -22,7 +23,9 @@ pub mod field;
 mod field_rows;
 pub mod field_set;
 mod forms;
+#[cfg(feature = "connections")]
 pub mod framing;
+#[cfg(feature = "connections")]
 pub mod handshake;
 pub mod instruction;
 mod key_layout;
@@ -53,6 +56,7 @@ pub mod version;
 pub mod wire;
 
 pub use action::Action;
+#[cfg(feature = "connections")]
 pub use assemble::Assembler;
 pub use catalogue::Catalogue;
 pub use codec::{Codec, Dialect, EncodeError, HEADER_BYTES};
@@ -60,6 +64,7 @@ pub use error::{DecodeError, ErrorCode};
 pub use ext::ExtValue;
 pub use field::Field;
 pub use field_set::FieldSet;
+#[cfg(feature = "connections")]
 pub use framing::Framer;
 pub use instruction::Instruction;
 pub use matching::{FieldMatch, Match};

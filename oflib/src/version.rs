@@ -254,13 +254,11 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::Version;
-    use crate::handshake::Handshake;
-    use crate::message::ErrorMsg;
+    use crate::message::{ErrorMsg, Hello};
     use crate::{Codec, Message};
 
     #[test]
     fn a_version_is_offered_read_and_written_only_with_its_feature() {
-        let ours = Handshake::new(Version::SPOKEN, Default::default());
         for (version, is_on) in [
             (Version::V1_0, cfg!(feature = "v1_0")),
             (Version::V1_1, cfg!(feature = "v1_1")),
@@ -269,9 +267,8 @@ mod tests {
             (Version::V1_4, cfg!(feature = "v1_4")),
             (Version::V1_5, cfg!(feature = "v1_5")),
         ] {
-            let hello = [version.number(), 0, 0, 8, 0, 0, 0, 0];
-            let only_this = ours.judge(&hello).map(|codec| codec.version);
-            assert_eq!(only_this == Ok(version), is_on, "{version:?}");
+            let only_this = Hello::default().negotiate(version.number(), Version::SPOKEN);
+            assert_eq!(only_this == Some(version), is_on, "{version:?}");
             let codec = Codec::new(version, Default::default());
             let mut bytes = Vec::new();
             let error = Message::Error(ErrorMsg::default());

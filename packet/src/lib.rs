@@ -14,6 +14,7 @@ extern crate alloc;
 pub mod checksum;
 mod common_layouts;
 mod configured;
+#[cfg(feature = "craft")]
 pub mod craft;
 pub mod edit;
 pub mod header;

@@ -3,10 +3,10 @@
 //! sections 7.3.5.22 and 7.3.9.
 
 use alloc::{boxed::Box, vec::Vec};
-use core::ops::Range;
+use core::ops::RangeInclusive;
 
 use super::{Properties, V1_3, layout, onf, properties, read_properties, with_properties};
-use crate::codec::{Codec, HEADER_BYTES};
+use crate::codec::HEADER_BYTES;
 use crate::error::{BadRequest, BundleFailed, DecodeError, ErrorCode};
 use crate::forms::{Form, write_body};
 use crate::message::bundle::{BundleAdd, BundleControl, Timestamp};
@@ -15,7 +15,6 @@ use crate::message::multipart::bundle_features::{
 };
 use crate::message::property::ExperimenterProperty;
 use crate::message::{Message, TYPE_OFFSET};
-use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 with_properties! {
@@ -62,31 +61,9 @@ struct Experimenters {
 /// They are REQUESTFORWARD, BUNDLE_CONTROL, which has none but cannot be in a bundle either, and
 /// BUNDLE_ADD_MESSAGE. Without this limit, a peer could make the decoder recurse as deep as a
 /// message is long.
-const WITH_MESSAGE: core::ops::RangeInclusive<u8> = 32..=BUNDLE_ADD;
+const WITH_MESSAGE: RangeInclusive<u8> = 32..=BUNDLE_ADD;
 /// The type of BUNDLE_ADD_MESSAGE.
-const BUNDLE_ADD: u8 = 34;
-
-/// The offset, in the frame of a BUNDLE_ADD_MESSAGE with its header, of the message in it.
-///
-/// `None` if the frame is another message or ends before. The range may go beyond the frame: its
-/// end is the inner header's length, as the peer says it.
-pub(crate) fn inner_message(codec: &Codec, frame: &[u8]) -> Option<Range<usize>> {
-    let mut r = Reader::new(codec, frame);
-    let mut ty = r.take(HEADER_BYTES).ok()?[TYPE_OFFSET];
-    // In 1.3 the type is that of experimenters, and the ONF's head comes before the body.
-    if codec.version < Version::V1_4 {
-        ty = onf::newer_type(ty, &r)?;
-        r.take(onf::HEAD_BYTES).ok()?;
-    }
-    if ty != BUNDLE_ADD {
-        return None;
-    }
-    r.take(BundleAdd::HEAD_BYTES - HEADER_BYTES).ok()?;
-    let start = r.position();
-    r.take(2).ok()?;
-    let length: u16 = r.get().ok()?;
-    Some(start..start + usize::from(length))
-}
+pub(crate) const BUNDLE_ADD: u8 = 34;
 
 /// Reads a whole message with its header, in the version of that around it; gives its transaction
 /// id, too.
