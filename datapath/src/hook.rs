@@ -8,11 +8,12 @@ use bofuss_oflib::message::{FlowMod, FlowRemoved, PortMod};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, Message, PortNo};
 
-use crate::Upcoming;
 use crate::{
-    Config, ControlContext, EgressDrop, HookContext, HookEffect, LookupNote, Metric, OptionError,
-    ReplyPart, Time, Verdict,
+    Config, ControlContext, EgressDrop, HookContext, HookEffect, Metric, OptionError, ReplyPart,
+    Time, Verdict,
 };
+#[cfg(feature = "lookahead")]
+use crate::{LookupNote, Upcoming};
 
 /// A point on a packet's path through a table at which hooks are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,18 +95,21 @@ pub trait Hook {
     /// [predicts](Upcoming::predict) which fields it will set. It may be called for a burst that is
     /// about to be looked up in table 0. It must not change anything that packets or messages can
     /// observe, because some of the burst may never be looked up.
+    #[cfg(feature = "lookahead")]
     fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {}
 
     /// Does with a packet what [`Hook::before_lookup`] would do, if that only sets what the last
     /// [`Hook::prefetch`] predicted for the packet of this number. Otherwise it returns false and
     /// does nothing, and [`Hook::before_lookup`] is called. It is called only if no other hook acts
     /// there and the packet is unchanged since `prefetch`.
+    #[cfg(feature = "lookahead")]
     fn apply_prediction(&mut self, now: Time, table: TableId, number: usize) -> bool {
         false
     }
 
     /// Returns what [`Hook::before_lookup`] would have noted about the packet of this number, for
     /// which [`Hook::apply_prediction`] has just returned true.
+    #[cfg(feature = "lookahead")]
     fn prediction_note(&self, number: usize) -> Option<LookupNote> {
         None
     }
@@ -114,6 +118,7 @@ pub trait Hook {
     /// and asks for nothing. Otherwise it returns false and does nothing, and [`Hook::on_action`]
     /// is called. The packet has the number that it had in the last [`Hook::prefetch`], and is
     /// unchanged since then.
+    #[cfg(feature = "lookahead")]
     fn apply_predicted_action(
         &mut self,
         now: Time,

@@ -199,7 +199,7 @@ impl HookContext<'_> {
         (self.waits)(port, flow_id)
     }
 
-    /// The number of the trial run, for a [`crate::TrialMap`].
+    /// The number of the trial run, for state that forgets what a trial wrote.
     pub fn trial(&self) -> Trial {
         self.trial
     }
@@ -218,8 +218,8 @@ impl HookContext<'_> {
         self.layout().offset(Header::PacketType).is_none()
     }
 
-    /// The packet's number in the last [`crate::Hook::prefetch`], if it was among those packets and
-    /// its headers are unchanged.
+    /// The packet's number in the last `Hook::prefetch`, if it was among those packets and its
+    /// headers are unchanged.
     #[inline]
     pub fn upcoming(&self) -> Option<usize> {
         self.subject.upcoming()
@@ -380,7 +380,7 @@ impl HookContext<'_> {
 
     /// Gives the packet a QoS record, which from here on decides how it waits at ports. A hook that
     /// does this in [`crate::Hook::before_lookup`] is not [pure](crate::HookEffect::Pure), and such
-    /// a call or action cannot be [applied](crate::Hook::apply_prediction) in advance.
+    /// a call or action cannot be applied (`Hook::apply_prediction`) in advance.
     pub fn set_qos(&mut self, qos: Qos) {
         self.outcome.qos = Some(qos);
     }

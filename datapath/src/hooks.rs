@@ -8,8 +8,10 @@ use bofuss_oflib::message::PortMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, Message};
 
+#[cfg(feature = "lookahead")]
+use crate::Upcoming;
 use crate::hook::HookPoint;
-use crate::{Hook, HookEffect, Metric, Time, Upcoming};
+use crate::{Hook, HookEffect, Metric, Time};
 
 /// The most plans whose numbers are remembered.
 const MAX_PLANS: usize = 1024;
@@ -80,6 +82,7 @@ impl Hooks {
 
     /// Has the hooks prefetch for packets: those that act before the lookup in a table, and those
     /// that act only on misses.
+    #[cfg(feature = "lookahead")]
     pub fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
         let mut next = 0;
         while let Some(&(hook, _)) = self.at(table, HookPoint::BeforeLookup).get(next) {
@@ -96,6 +99,7 @@ impl Hooks {
     }
 
     /// Returns true if a hook acts in this table only on misses, so that it may prefetch for them.
+    #[cfg(feature = "lookahead")]
     pub fn has_only_misses(&self, table: TableId) -> bool {
         let mut hooks = self.at_miss(table).iter();
         hooks.any(|(hook, _)| self.all[*hook].only_misses())

@@ -34,6 +34,7 @@ mod tokens;
 #[cfg(feature = "text")]
 mod trace_text;
 mod trial;
+#[cfg(feature = "lookahead")]
 mod upcoming;
 mod vlan;
 #[cfg(feature = "wanted")]
@@ -116,7 +117,8 @@ pub use tables::{
 };
 pub use time::Time;
 pub use tokens::Tokens;
-pub use trial::{Trial, TrialMap};
+pub use trial::Trial;
+#[cfg(feature = "lookahead")]
 pub use upcoming::{Upcoming, UpcomingPacket};
 pub use vlan::{PortVlans, VlanMode};
 #[cfg(feature = "wanted")]
@@ -148,5 +150,6 @@ pub mod engine {
     pub use crate::tables::classifier::{Classifier, Scan};
     pub use crate::tables::entry::View;
     pub use crate::tables::tag_table::TagTable;
+    #[cfg(feature = "lookahead")]
     pub use crate::upcoming::{Lookahead, Predicted, WORDS, arriving_value};
 }

@@ -22,6 +22,7 @@ pub mod status;
 pub mod trace;
 
 pub use common::saved::SavedExtension;
+pub use common::trial_map::TrialMap;
 
 /// The extensions that know what outlives a restart.
 pub static SAVED: [SavedExtension; 3] = [opp::SAVED, arppath::SAVED, fields::SAVED];

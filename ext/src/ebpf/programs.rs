@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
-use bofuss_datapath::{Trial, TrialMap};
+use bofuss_datapath::Trial;
 use bofuss_oflib::ErrorCode;
 use bofuss_oflib::wire::Bytes;
 
@@ -12,6 +12,7 @@ use super::instruction::SLOT_BYTES;
 use super::map::{Map, MapForm, UpdateIf};
 use super::name::Name;
 use super::wire::{MAX_MAPS, MapMod, MapRequest, ProgramMod};
+use crate::common::trial_map::TrialMap;
 
 /// The most programs.
 pub const MAX_PROGRAMS: usize = 64;

@@ -5,9 +5,7 @@
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
-use bofuss_datapath::{
-    ControlContext, Hook, HookContext, HookEffect, Time, Trial, TrialMap, Verdict,
-};
+use bofuss_datapath::{ControlContext, Hook, HookContext, HookEffect, Time, Trial, Verdict};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
 use bofuss_oflib::field::{ETH_DST, ETH_SRC};
@@ -15,6 +13,8 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, PortNo};
 use bofuss_packet::Shares;
+
+use crate::common::trial_map::TrialMap;
 
 /// This extension's number as an experimenter: a locally administered OUI.
 pub const EXPERIMENTER: u32 = 0x0062_6f73;
