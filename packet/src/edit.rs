@@ -193,10 +193,8 @@ impl Packet {
 
     /// Pops the outermost MPLS label stack entry; what follows is of type `ethertype`.
     pub fn pop_mpls(&mut self, ethertype: u16) -> Result<(), EditError> {
-        let at = self
-            .layout
-            .offset(Header::Mpls)
-            .ok_or(EditError::NoHeader)?;
+        let found = self.layout.offset(Header::Mpls);
+        let at = found.ok_or(EditError::NoHeader)?;
         self.headers().remove(at, TAG_BYTES);
         self.put(at - 2, &ethertype.to_be_bytes());
         self.reparse();

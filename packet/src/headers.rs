@@ -5,7 +5,6 @@ use core::ops::Range;
 
 use bofuss_frame::Frame;
 use bofuss_oflib::added_header::{AnyHeader, Sum};
-use bofuss_oflib::copy_field::CopyField;
 use bofuss_oflib::field::{Field, Header};
 
 use crate::checksum::{crc32c, fold, sum, update, update_partial};
@@ -112,11 +111,6 @@ impl Layout {
         ip_ttl(bytes, self.payload)
     }
 
-    /// The TTL of the IP header in a frame with this layout; `None` if there is none.
-    pub fn nw_ttl(&self, bytes: &[u8]) -> Option<u8> {
-        self.nw_ttl_place().map(|place| bytes[place.at()])
-    }
-
     /// The offset of the TTL in the IP header.
     ///
     /// It is that of the outermost IP header, which is the one with fields.
@@ -208,21 +202,6 @@ impl Headers<'_> {
             });
         }
         Ok(bits)
-    }
-
-    /// Copies bits between two of OpenFlow's fields in the headers of a frame with this layout.
-    pub fn copy_field(&mut self, copy: &CopyField) -> Result<(), EditError> {
-        let bytes = self.frame.bytes();
-        let source = self
-            .layout
-            .value(bytes, copy.src)
-            .ok_or(EditError::NoHeader)?;
-        let before = self
-            .layout
-            .value(bytes, copy.dst)
-            .ok_or(EditError::NoHeader)?;
-        self.set_field(copy.dst, &copy.copied(source, before).value)?;
-        Ok(())
     }
 
     /// Changes the bytes of `range` in `header` by `write`, and updates the checksums.
@@ -362,14 +341,6 @@ impl Headers<'_> {
         field.copy_from_slice(&new.to_be_bytes());
     }
 
-    /// Decrements the TTL of the IP header.
-    pub fn dec_nw_ttl(&mut self) -> Result<(), EditError> {
-        let place = self.layout.nw_ttl_place().ok_or(EditError::NoHeader)?;
-        let ttl = decremented(self.frame.bytes()[place.at()])?;
-        self.put_ttl(place, ttl);
-        Ok(())
-    }
-
     /// Writes a TTL, and the checksum that covers it.
     pub(crate) fn put_ttl(&mut self, place: Ttl, ttl: u8) {
         let old = core::mem::replace(&mut self.frame.bytes_mut()[place.at()], ttl);
@@ -405,11 +376,8 @@ impl Headers<'_> {
 
     /// Pops the outermost VLAN tag.
     pub fn pop_vlan(&mut self) -> Result<(), EditError> {
-        let at = self
-            .layout
-            .offset(Header::Vlan)
-            .ok_or(EditError::NoHeader)?;
-        self.remove(at, TAG_BYTES);
+        let at = self.layout.offset(Header::Vlan);
+        self.remove(at.ok_or(EditError::NoHeader)?, TAG_BYTES);
         Ok(())
     }
 

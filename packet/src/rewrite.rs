@@ -1,10 +1,12 @@
 //! Edits that a flow cache makes ready for the frames of a flow: a set-field as the words of eight
 //! bytes that it writes and which checksums count them, and a layout that follows a pushed tag.
+//! Other edits that it alone makes of a frame without a key.
 
 use alloc::vec::Vec;
 
 use bofuss_oflib::FieldMatch;
 use bofuss_oflib::added_header::Sum;
+use bofuss_oflib::copy_field::CopyField;
 use bofuss_oflib::field::{At, Header};
 
 use crate::checksum::fold;
@@ -12,7 +14,7 @@ use crate::edit::EditError;
 use crate::header::{Cover, cover, is_vlan_tag};
 use crate::headers::{
     Headers, IPV4_ADDRESSES, IPV4_CHECKSUM, IPV6_DESTINATION, IPV6_SOURCE, TAG_BYTES, TYPE_AT,
-    TagChange,
+    TagChange, decremented,
 };
 use crate::parse::{ABSENT, Flaw, Layout, survey};
 use crate::rows::{fields_of, ones};
@@ -197,6 +199,11 @@ fn halves(word: u64) -> u64 {
 }
 
 impl Layout {
+    /// The TTL of the IP header in a frame with this layout; `None` if there is none.
+    pub fn nw_ttl(&self, bytes: &[u8]) -> Option<u8> {
+        self.nw_ttl_place().map(|place| bytes[place.at()])
+    }
+
     /// Finds the headers of a frame again into which a VLAN tag was pushed. In front of a sound
     /// frame without tags that moves the others and changes nothing else.
     pub fn follow_push(&mut self, bytes: &[u8]) {
@@ -230,6 +237,29 @@ impl Layout {
 }
 
 impl Headers<'_> {
+    /// Copies bits between two of OpenFlow's fields in the headers of a frame with this layout.
+    pub fn copy_field(&mut self, copy: &CopyField) -> Result<(), EditError> {
+        let bytes = self.frame.bytes();
+        let source = self
+            .layout
+            .value(bytes, copy.src)
+            .ok_or(EditError::NoHeader)?;
+        let before = self
+            .layout
+            .value(bytes, copy.dst)
+            .ok_or(EditError::NoHeader)?;
+        self.set_field(copy.dst, &copy.copied(source, before).value)?;
+        Ok(())
+    }
+
+    /// Decrements the TTL of the IP header.
+    pub fn dec_nw_ttl(&mut self) -> Result<(), EditError> {
+        let place = self.layout.nw_ttl_place().ok_or(EditError::NoHeader)?;
+        let ttl = decremented(self.frame.bytes()[place.at()])?;
+        self.put_ttl(place, ttl);
+        Ok(())
+    }
+
     /// Carries out a set-field that was made ready: as [`Headers::set_field`].
     pub fn rewrite(&mut self, rewrite: &Rewrite) -> Result<(), EditError> {
         for place in &rewrite.0 {
