@@ -62,37 +62,11 @@ impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
         let mut versions = self.connections.by_id.values().map(|conn| conn.version);
         versions.any(Version::miss_goes_to_controller)
     }
-    fn packet_in(&mut self, event: &PacketInEvent<'_>) {
-        self.deliver_packet_in(event);
-    }
-    fn flow_removed(&mut self, removed: FlowRemoved) {
-        self.deliver_flow_removed(removed);
-    }
-    fn flow_stats(&mut self, stats: FlowCounters) {
-        self.deliver_flow_stats(stats);
-    }
-    fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
-        self.deliver_port_status(reason, desc);
-    }
-    fn notify(&mut self, value: &ExtValue) {
-        self.deliver_notification(value);
-    }
-    fn set_link(&mut self, port: PortNo, up: bool) {
-        self.io.set_link(port, up);
-    }
-    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
-        self.io.advertise(port, features);
-    }
-    fn step(&mut self, step: Step<'_>) {
-        self.io.step(step);
-    }
-}
 
-impl<I: SwitchIo> SwitchSink<'_, I> {
     /// Sends a packet-in to each connection that wants it. A packet without an Ethernet header is
     /// sent only in versions that have packet types: in others its first bytes would be taken for
     /// addresses.
-    pub(crate) fn deliver_packet_in(&mut self, event: &PacketInEvent<'_>) {
+    fn packet_in(&mut self, event: &PacketInEvent<'_>) {
         let is_of_ethernet = event.packet.key().is_of_ethernet();
         for conn in self.connections.by_id.values_mut() {
             let reason = reason(event, conn.version);
@@ -139,32 +113,9 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
         }
     }
 
-    /// Sends an extension's message to the connections that want it: as standard messages, if it
-    /// has such in the connection's version, otherwise in the form that the connection has chosen.
-    pub(crate) fn deliver_notification(&mut self, value: &ExtValue) {
-        for (id, conn) in self.connections.by_id.iter_mut() {
-            if !conn.wants_notification(value.row) {
-                continue;
-            }
-            if !self.io.has_room(*id) {
-                conn.lost.notifications += 1;
-                continue;
-            }
-            if let Some(messages) = value.in_messages(conn.version) {
-                for message in messages {
-                    self.io.send(*id, UNASKED, message);
-                }
-                continue;
-            }
-            let form = conn.forms.get(&value.row.experimenter);
-            let value = value.in_form(form.copied().unwrap_or(0));
-            self.io.send(*id, UNASKED, Message::Experimenter(value));
-        }
-    }
-
     /// Sends FLOW_REMOVED, with the reason that is nearest in the connection's version. It is not
     /// dropped for lack of room: nothing of the entry is left that a controller could ask for.
-    pub(crate) fn deliver_flow_removed(&mut self, removed: FlowRemoved) {
+    fn flow_removed(&mut self, removed: FlowRemoved) {
         for (id, conn) in self.connections.by_id.iter() {
             let reason = removed.reason.in_version(conn.version);
             if conn.wants(|a| (a.flow_removed, a.flow_removed_slave), reason.0) {
@@ -176,7 +127,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
 
     /// Sends the statistics of an entry that reached a threshold. Spec: OpenFlow 1.5.1 section
     /// 7.3.5.3.
-    pub(crate) fn deliver_flow_stats(&mut self, stats: FlowCounters) {
+    fn flow_stats(&mut self, stats: FlowCounters) {
         let reason = stats.reason.0;
         for (id, conn) in self.connections.by_id.iter_mut() {
             let wants = conn.wants(|a| (a.flow_stats, a.flow_stats_slave), reason);
@@ -196,7 +147,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
     /// Notes the newest description of a port for each connection that wants the change, and sends
     /// what is noted as far as there is room. So a link that flaps costs a connection that does not
     /// read no more memory than one description.
-    pub(crate) fn deliver_port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
+    fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
         for (id, conn) in self.connections.by_id.iter_mut() {
             // A description that waits stays as it is if its connection does not want this change,
             // unless the port is gone.
@@ -218,6 +169,39 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
             conn.late_ports.insert(desc.port_no, (news, desc.clone()));
             conn.report_late_ports(*id, self.io);
         }
+    }
+
+    /// Sends an extension's message to the connections that want it: as standard messages, if it
+    /// has such in the connection's version, otherwise in the form that the connection has chosen.
+    fn notify(&mut self, value: &ExtValue) {
+        for (id, conn) in self.connections.by_id.iter_mut() {
+            if !conn.wants_notification(value.row) {
+                continue;
+            }
+            if !self.io.has_room(*id) {
+                conn.lost.notifications += 1;
+                continue;
+            }
+            if let Some(messages) = value.in_messages(conn.version) {
+                for message in messages {
+                    self.io.send(*id, UNASKED, message);
+                }
+                continue;
+            }
+            let form = conn.forms.get(&value.row.experimenter);
+            let value = value.in_form(form.copied().unwrap_or(0));
+            self.io.send(*id, UNASKED, Message::Experimenter(value));
+        }
+    }
+
+    fn set_link(&mut self, port: PortNo, up: bool) {
+        self.io.set_link(port, up);
+    }
+    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
+        self.io.advertise(port, features);
+    }
+    fn step(&mut self, step: Step<'_>) {
+        self.io.step(step);
     }
 }
 
