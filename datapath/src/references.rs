@@ -69,9 +69,17 @@ pub fn count(counter: &mut BucketCounter, (packets, bytes): (u64, u64)) {
     counter.byte_count = counter.byte_count.wrapping_add(bytes);
 }
 
-/// Adds to a counter what another switch, or another replica, has counted.
-#[cfg(any(feature = "replicas", feature = "restore"))]
-pub fn add(counter: &mut BucketCounter, more: BucketCounter) {
+/// Counts a use that begins or ends.
+pub(crate) fn count_use(uses: &mut u32, begins: bool) {
+    if begins {
+        *uses += 1;
+    } else {
+        *uses -= 1;
+    }
+}
+
+/// Adds to a counter what another one has counted.
+pub(crate) fn add(counter: &mut BucketCounter, more: BucketCounter) {
     count(counter, (more.packet_count, more.byte_count));
 }
 

@@ -20,7 +20,7 @@ use crate::frame_engine::FrameEngine;
 use crate::groups::{Group, actions_of};
 use crate::meters::Meter;
 use crate::pipeline::context::Pipeline;
-use crate::references::count;
+use crate::references::add;
 
 /// The number of groups and meters that one slice copies or ends; a group with many buckets counts
 /// as several.
@@ -204,7 +204,7 @@ impl<E: FrameEngine> StagedGroups<E> {
         let Some(after) = after else {
             return;
         };
-        add(&mut after.counter, &before.counter);
+        add(&mut after.counter, before.counter);
         // Section 6.5 of 1.3.5: a modify begins bucket counters anew.
         if self.renewed_groups.contains(&id) {
             return;
@@ -212,7 +212,7 @@ impl<E: FrameEngine> StagedGroups<E> {
         let counters = &mut after.bucket_counters;
         if !self.changed_groups.contains(&id) {
             for (counter, before) in counters.iter_mut().zip(&before.bucket_counters) {
-                add(counter, before);
+                add(counter, *before);
             }
             return;
         }
@@ -220,13 +220,8 @@ impl<E: FrameEngine> StagedGroups<E> {
         let places = before.places_among(after.plans.iter().map(|plan| &plan.bucket));
         for (place, before) in places.iter().zip(&before.bucket_counters) {
             if let Some(place) = place {
-                add(&mut counters[usize::from(*place)], before);
+                add(&mut counters[usize::from(*place)], *before);
             }
         }
     }
-}
-
-/// Adds a counter to another.
-fn add(counter: &mut BucketCounter, other: &BucketCounter) {
-    count(counter, (other.packet_count, other.byte_count));
 }

@@ -25,7 +25,7 @@ use crate::frame_engine::FrameEngine;
 use crate::groups::select::Selector;
 use crate::groups::{Group, Plan, actions_of, places, watches};
 use crate::pipeline::context::Pipeline;
-use crate::references::{groups, meters};
+use crate::references::{count_use, groups, meters};
 use crate::{Entry, Label, Sink, Time};
 
 /// The groups as reads show them: while a bundle is in progress, those before it.
@@ -373,13 +373,13 @@ impl<E: FrameEngine> Pipeline<E> {
         let groups: BTreeSet<GroupId> = groups(instructions.actions()).collect();
         for id in groups {
             if let Some(group) = self.groups.get_mut(&id) {
-                count(&mut group.flows, refers);
+                count_use(&mut group.flows, refers);
             }
         }
         let meters: BTreeSet<MeterId> = meters(instructions).collect();
         for id in meters {
             if let Some(meter) = self.meters.get_mut(&id) {
-                count(&mut meter.stats.flow_count, refers);
+                count_use(&mut meter.stats.flow_count, refers);
             }
         }
     }
@@ -474,15 +474,6 @@ fn forwards_to(entry: &Entry, id: GroupId) -> bool {
     match id {
         GroupId::ALL => groups.next().is_some(),
         _ => groups.any(|group| group == id),
-    }
-}
-
-/// Increments or decrements a number.
-fn count(number: &mut u32, more: bool) {
-    if more {
-        *number += 1;
-    } else {
-        *number -= 1;
     }
 }
 

@@ -16,7 +16,7 @@ use bofuss_oflib::message::multipart::{MeterConfig, MeterStats};
 use bofuss_oflib::types::MeterId;
 
 use crate::Time;
-use crate::references::count;
+use crate::references::{add, count};
 
 /// The tokens of one packet, or of one kilobit. With so many per unit, a rate in units per second
 /// adds just its own number of tokens each nanosecond, without rounding.
@@ -92,16 +92,12 @@ impl Meter {
 
     /// Takes over the counters of the meter that it replaces, and its tokens unless `is_changed`.
     pub(crate) fn take_over(&mut self, before: Self, is_changed: bool) {
-        let counted = &before.stats.input;
-        count(
-            &mut self.stats.input,
-            (counted.packet_count, counted.byte_count),
-        );
+        add(&mut self.stats.input, before.stats.input);
         if is_changed {
             return;
         }
         for (band, before) in self.stats.bands.iter_mut().zip(&before.stats.bands) {
-            count(band, (before.packet_count, before.byte_count));
+            add(band, *before);
         }
         self.buckets = before.buckets;
         self.filled = before.filled;

@@ -11,6 +11,8 @@ use bofuss_oflib::{Action, Catalogue, FieldSet};
 use bofuss_packet::KeyMatch;
 use bofuss_packet::offload::Use;
 
+use crate::references::count_use;
+
 /// The number of uses of a field.
 #[derive(Clone, Copy, Debug, Default)]
 struct UseCount {
@@ -46,14 +48,6 @@ impl Default for FieldUses {
     }
 }
 
-fn count(count: &mut u32, adds: bool) {
-    if adds {
-        *count += 1;
-    } else {
-        *count -= 1;
-    }
-}
-
 impl FieldUses {
     /// Notes that a table got its first entry with the mask of this rule, or lost its last one.
     ///
@@ -62,16 +56,16 @@ impl FieldUses {
         for id in rule.fields().ids() {
             let field = catalogue.by_id(id);
             let uses = &mut self.counts[id];
-            count(&mut uses.reads, adds);
+            count_use(&mut uses.reads, adds);
             if let Differs::Ends { first, last } = field.differs {
                 let all = rule.to_match(catalogue);
                 let one = all.fields().iter().find(|one| one.field == field);
                 let mask = one.map_or(0, |one| one.mask_number() as u64);
                 if mask & first != 0 {
-                    count(&mut uses.first, adds);
+                    count_use(&mut uses.first, adds);
                 }
                 if mask & last != 0 {
-                    count(&mut uses.last, adds);
+                    count_use(&mut uses.last, adds);
                 }
             }
             self.note(field);
@@ -85,12 +79,12 @@ impl FieldUses {
         for action in actions {
             if let Action::SetField(set) = action {
                 let field = set.0.field;
-                count(&mut self.counts[usize::from(field.id)].sets, adds);
+                count_use(&mut self.counts[usize::from(field.id)].sets, adds);
                 self.note(field);
             }
             if let Action::CopyField(copy) = action {
                 for field in [copy.src, copy.dst] {
-                    count(&mut self.counts[usize::from(field.id)].sets, adds);
+                    count_use(&mut self.counts[usize::from(field.id)].sets, adds);
                     self.note(field);
                 }
             }

@@ -7,6 +7,7 @@ use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::{Action, Instruction, PortNo};
 
 use crate::Time;
+use crate::references::count_use;
 
 /// The slots of entries that have had packets. An entry is listed when a packet hits it that was
 /// not used after the last comparison; so what is read is in the part of the entry that the packet
@@ -46,10 +47,10 @@ impl AloneUses {
     /// Notes that an entry or a bucket was added with this action, or removed.
     pub(crate) fn action(&mut self, action: &Action, adds: bool) {
         if matches!(action, Action::Output(output) if output.port == PortNo::NORMAL) {
-            count(&mut self.normal, adds);
+            count_use(&mut self.normal, adds);
         }
         if let Action::PopMpls(_) | Action::PushPbb(_) | Action::PopPbb = action {
-            count(&mut self.reshapes, adds);
+            count_use(&mut self.reshapes, adds);
         }
         if let Action::Experimenter(value) = action {
             let place = self.actions.iter().position(|(row, _)| *row == value.row);
@@ -57,7 +58,7 @@ impl AloneUses {
                 self.actions.push((value.row, 0));
                 self.actions.len() - 1
             });
-            count(&mut self.actions[place].1, adds);
+            count_use(&mut self.actions[place].1, adds);
             if self.actions[place].1 == 0 {
                 self.actions.swap_remove(place);
             }
@@ -67,15 +68,7 @@ impl AloneUses {
     /// Notes that an entry was added with this instruction, or removed.
     pub(crate) fn instruction(&mut self, instruction: &Instruction, adds: bool) {
         if matches!(instruction, Instruction::Experimenter(_)) {
-            count(&mut self.instructions, adds);
+            count_use(&mut self.instructions, adds);
         }
-    }
-}
-
-fn count(uses: &mut u32, adds: bool) {
-    if adds {
-        *uses += 1;
-    } else {
-        *uses -= 1;
     }
 }
