@@ -11,8 +11,7 @@ use bofuss_oflib::field::{Field, IN_PHY_PORT, PACKET_TYPE};
 use bofuss_oflib::message::{FlowMod, PacketOut};
 use bofuss_oflib::types::{BufferId, TableId};
 use bofuss_oflib::{Action, ErrorCode, FieldMatch, Match, PortNo};
-use bofuss_packet::Packet;
-use bofuss_packet::packet_type;
+use bofuss_packet::{Packet, packet_type};
 
 use crate::connections::Connections;
 use crate::deliver::SwitchSink;

@@ -127,8 +127,7 @@ pub use wanted_entries::WantedResult;
 /// The items that an engine works with: see [`engine::FrameEngine`].
 pub mod engine {
     pub use crate::action_set::ActionSet;
-    pub use crate::engine_notes::EngineNotes;
-    pub use crate::engine_notes::GroupOf;
+    pub use crate::engine_notes::{EngineNotes, GroupOf};
     pub use crate::frame_engine::{FrameEngine, NoNotes, PlainEngine, ReviewScope, receive_each};
     pub use crate::groups::{Group, Plan};
     pub use crate::hook::HookPoint;

@@ -2,13 +2,12 @@
 
 use alloc::rc::Rc;
 
-use bofuss_oflib::ErrorCode;
-use bofuss_oflib::PortNo;
 use bofuss_oflib::error::FlowModFailed;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::multipart::FlowStatsRequest;
 use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemovedReason};
 use bofuss_oflib::types::{GroupId, TableId};
+use bofuss_oflib::{ErrorCode, PortNo};
 use bofuss_packet::{KeyMask, KeyMatch};
 
 use crate::control::Control;

@@ -8,8 +8,7 @@ use bofuss_packet::{Packet, offload};
 
 use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
-use crate::pipeline::walk::Walk;
-use crate::pipeline::walk::{GroupLimits, HookMarks, PacketInCause};
+use crate::pipeline::walk::{GroupLimits, HookMarks, PacketInCause, Walk};
 use crate::pipeline::work::MAX_CHAIN;
 use crate::references::count;
 use crate::{DropReason, HitEntry, Sink, Step};

@@ -5,12 +5,11 @@ use bofuss_oflib::action::Output;
 use bofuss_oflib::field::ACTSET_OUTPUT;
 use bofuss_oflib::types::{MaxLen, TableId};
 use bofuss_oflib::{Action, PortNo};
-use bofuss_packet::{Packet, offload};
+use bofuss_packet::Packet;
 
 use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
-use crate::pipeline::walk::Stage;
-use crate::pipeline::walk::Walk;
+use crate::pipeline::walk::{Stage, Walk};
 use crate::qos::QueueClass;
 use crate::{DropReason, Sink, Step};
 
@@ -30,10 +29,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     ) {
         // An egress entry that outputs to another port would otherwise go on for ever.
         if !self.lane.work.begin_egress() {
-            let on_wire = offload::wire_count(&packet.frame);
-            return self
-                .sender()
-                .drop_for(class, on_wire, DropReason::EgressLimit);
+            return self.drop_for(packet, class, DropReason::EgressLimit);
         }
         if S::TRACES {
             self.sink.step(Step::Egress(number));

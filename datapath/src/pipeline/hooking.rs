@@ -15,8 +15,7 @@ use crate::hook::HookPoint;
 use crate::hook_context::{HookAct, HookOutcome, LookupNote, Subject};
 use crate::pipeline::context::Context;
 use crate::pipeline::hook_call::{BegunCall, HookCall, HookReply, MissReply};
-use crate::pipeline::walk::Stage;
-use crate::pipeline::walk::Walk;
+use crate::pipeline::walk::{Stage, Walk};
 use crate::qos::QueueClass;
 use crate::{DropReason, HitEntry, Hook, HookContext, HookEffect, Sink, Step, Verdict};
 

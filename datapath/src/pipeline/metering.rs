@@ -11,8 +11,7 @@ use bofuss_packet::{Packet, offload};
 use crate::engine_notes::EngineNotes;
 use crate::meters::Meter;
 use crate::pipeline::context::Context;
-use crate::pipeline::walk::OutputState;
-use crate::pipeline::walk::Walk;
+use crate::pipeline::walk::{OutputState, Walk};
 use crate::{DropReason, Sink, Step, Time};
 
 impl<S: Sink, E: EngineNotes> Context<'_, S, E> {

@@ -10,8 +10,7 @@ use bofuss_packet::{Packet, offload};
 use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
 use crate::pipeline::metering::remark;
-use crate::pipeline::walk::PendingOutput;
-use crate::pipeline::walk::Walk;
+use crate::pipeline::walk::{PendingOutput, Walk};
 use crate::qos::QueueClass;
 use crate::{DropReason, PacketInEvent, Sink, Step};
 
@@ -63,11 +62,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             PortNo::FLOOD => self.flood(packet, PortConfig::NO_FLOOD, None, class),
             PortNo::ALL => self.flood(packet, PortConfig::default(), None, class),
             PortNo::IN_PORT => self.transmit(packet, ingress, class),
-            port if port == ingress => {
-                let on_wire = offload::wire_count(&packet.frame);
-                self.sender()
-                    .drop_for(class, on_wire, DropReason::OutputIsIngress);
-            }
+            port if port == ingress => self.drop_for(packet, class, DropReason::OutputIsIngress),
             port => self.transmit(packet, port, class),
         }
     }
@@ -111,11 +106,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Sends a packet out of one port, through the egress tables if there are some.
     pub(crate) fn transmit(&mut self, packet: &mut Packet, number: PortNo, class: &QueueClass) {
         if self.lane.work.is_spent() {
-            return self.sender().drop_for(
-                class,
-                offload::wire_count(&packet.frame),
-                DropReason::Work,
-            );
+            return self.drop_for(packet, class, DropReason::Work);
         }
         self.lane.work.count(&packet.frame);
         let (blocked, capabilities) = match self.pipeline.ports.get(&number) {
@@ -135,6 +126,12 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         }
     }
 
+    /// Drops a packet that is on its way to a port, and tells its owner.
+    pub(super) fn drop_for(&mut self, packet: &Packet, class: &QueueClass, reason: DropReason) {
+        let on_wire = offload::wire_count(&packet.frame);
+        self.sender().drop_for(class, on_wire, reason);
+    }
+
     /// Sends a packet out of a port that forwards, in segments if the port wants them.
     #[inline]
     fn leave(
@@ -150,10 +147,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         let mut class = *class;
         match self.on_egress(packet, number, &mut class) {
             Ok(()) => self.sender().send(packet, number, capabilities, &class),
-            Err(reason) => {
-                self.sender()
-                    .drop_for(&class, offload::wire_count(&packet.frame), reason)
-            }
+            Err(reason) => self.drop_for(packet, &class, reason),
         }
     }
 

@@ -58,7 +58,7 @@ pub struct PacketInCause {
 }
 
 /// Where a packet was sent so far.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct OutputState {
     /// An output that is still pending, because the last output needs no copy.
     pub pending: Option<PendingOutput>,
@@ -85,7 +85,7 @@ pub(crate) struct GroupLimits {
 }
 
 /// The results of a packet's lookups.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct LookupState {
     /// The entry that was hit last; `None` after a miss.
     pub hit: Option<EntryKey>,
@@ -116,18 +116,12 @@ impl<'a, E: EngineNotes> From<&'a mut Packet> for Walk<'a, E> {
                 entry: HitEntry::NONE,
                 reason: PacketInReason::ACTION,
             },
-            output: OutputState {
-                pending: None,
-                sent: false,
-            },
+            output: OutputState::default(),
             limits: GroupLimits {
                 depth: 0,
                 buckets_left: MAX_BUCKETS_PER_PACKET,
             },
-            lookup: LookupState {
-                hit: None,
-                read: FieldSet::EMPTY,
-            },
+            lookup: LookupState::default(),
             hook: HookMarks::default(),
             notes: E::PathNotes::default(),
         }
