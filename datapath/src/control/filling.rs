@@ -105,12 +105,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             let free = vacancy_of(self.cx.pipeline, number);
             let events = &mut self.cx.pipeline.tables[usize::from(number.0)].vacancy;
             if let Some(reason) = events.cross(free) {
-                let head = self
-                    .cx
-                    .pipeline
-                    .shape
-                    .heads()
-                    .find(|head| head.table_id == number)?;
+                let mut heads = self.cx.pipeline.shape.heads();
+                let head = heads.find(|head| head.table_id == number)?;
                 let table = table_desc(self.cx.pipeline, head);
                 return Some(TableStatus { reason, table });
             }

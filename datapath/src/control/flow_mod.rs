@@ -218,11 +218,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         let places = self.cx.pipeline.entry_places
             + self.cx.pipeline.instructions.places
             + self.cx.pipeline.instructions.more_places(body);
-        let goes = self
-            .changes
-            .bundle
-            .as_ref()
-            .map_or(0, |bundle| bundle.n_doomed);
+        let bundle = self.changes.bundle.as_ref();
+        let goes = bundle.map_or(0, |bundle| bundle.n_doomed);
         places + more <= self.cx.pipeline.config.max_total_entries as usize + goes
     }
 

@@ -132,12 +132,8 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             // A group that does not exist is no error for a delete: section 6.5.
             GroupModCommand::DELETE => return self.delete_group(id),
             command if is_about_buckets(command) => {
-                let group = self
-                    .cx
-                    .pipeline
-                    .groups
-                    .get(&id)
-                    .ok_or(GroupModFailed::UNKNOWN_GROUP)?;
+                let group = self.cx.pipeline.groups.get(&id);
+                let group = group.ok_or(GroupModFailed::UNKNOWN_GROUP)?;
                 let changed = group.with_buckets(group_mod)?;
                 check_group(&self.checker(), &changed)?;
                 self.cx.pipeline.put_group(self.cx.now, &changed);
@@ -163,11 +159,10 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
                 Some(group) if !group.forwarders.is_empty() || !group.watchers.is_empty() => {
                     return Err(GroupModFailed::CHAINED_GROUP);
                 }
-                Some(_) => self
-                    .cx
-                    .pipeline
-                    .unlink_group(id)
-                    .map_or(0, |group| group.flows),
+                Some(_) => {
+                    let gone = self.cx.pipeline.unlink_group(id);
+                    gone.map_or(0, |group| group.flows)
+                }
             }
         };
         if flows > 0 {
@@ -328,9 +323,7 @@ impl<E: FrameEngine> Pipeline<E> {
             plans,
             selector,
             live: vec![true; buckets.len()],
-            counter: before
-                .as_ref()
-                .map_or(BucketCounter::default(), |group| group.counter),
+            counter: before.as_ref().map(|g| g.counter).unwrap_or_default(),
             bucket_counters,
             created: before.as_ref().map_or(now, |group| group.created),
             flows: before.as_ref().map_or(0, |group| group.flows),
@@ -456,11 +449,8 @@ impl<E: FrameEngine> Pipeline<E> {
         self.port_changes += 1;
         let mut watchers = Vec::new();
         for (id, group) in &self.groups {
-            if group
-                .plans
-                .iter()
-                .any(|plan| plan.bucket.watch_port == port)
-            {
+            let mut plans = group.plans.iter();
+            if plans.any(|plan| plan.bucket.watch_port == port) {
                 watchers.push(*id);
             }
         }

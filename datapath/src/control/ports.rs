@@ -36,12 +36,8 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
     /// when they are due, with the reason that then holds.
     pub fn changed(&mut self, desc: PortDesc, capabilities: OffloadCapabilities) {
         let number = desc.port_no;
-        let before = self
-            .cx
-            .pipeline
-            .ports
-            .get(&number)
-            .map(|port| port.desc.clone());
+        let known = self.cx.pipeline.ports.get(&number);
+        let before = known.map(|port| port.desc.clone());
         // A port that comes back is a new port: its counters and its age begin anew.
         let fresh = Port {
             desc: desc.clone(),

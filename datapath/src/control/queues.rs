@@ -90,16 +90,10 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
         let numbers: Vec<PortNo> = context.egress.ports.keys().copied().collect();
         for number in numbers {
             let row = context.pipeline.config.discipline(number);
-            let kbps = context
-                .pipeline
-                .ports
-                .get(&number)
-                .map_or(0, |port| port.desc.curr_speed);
-            let old = context
-                .egress
-                .ports
-                .get_mut(&number)
-                .expect("its number was listed just now");
+            let port = context.pipeline.ports.get(&number);
+            let kbps = port.map_or(0, |port| port.desc.curr_speed);
+            let old = context.egress.ports.get_mut(&number);
+            let old = old.expect("its number was listed just now");
             // A discipline with the same name is the same: its queues keep their counters and
             // clocks.
             if old.row.name == row.name {
@@ -134,12 +128,8 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
         let mut rows = self.cx.pipeline.config.disciplines.iter();
         let row = rows.find(|row| row.name == name).ok_or(NO_DISCIPLINE)?;
         let fresh = (row.new)(self.cx.now, number, port.desc.curr_speed);
-        let queues = self
-            .cx
-            .egress
-            .ports
-            .get(&number)
-            .map_or(&[][..], Egress::queues);
+        let egress = self.cx.egress.ports.get(&number);
+        let queues = egress.map_or(&[][..], Egress::queues);
         // All queues are checked before the change, so [`Self::change_disciplines`] loses none of
         // them.
         for queue in queues {

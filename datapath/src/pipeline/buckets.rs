@@ -38,11 +38,8 @@ impl<E: EngineNotes> GroupPass<'_, '_, E> {
     /// Each segment is then a packet of its own; a segment that is lost does not stop the others,
     /// but of several losses only the first is counted.
     fn copy<S: Sink>(&mut self, cx: &mut Context<'_, S, E>) -> Result<(), DropReason> {
-        let group = cx
-            .pipeline
-            .groups
-            .get(&self.id)
-            .ok_or(DropReason::NoGroup)?;
+        let group = cx.pipeline.groups.get(&self.id);
+        let group = group.ok_or(DropReason::NoGroup)?;
         // Group-mods refuse loops, so this ends only chains that are longer than the stack shall
         // be.
         if self.walk.limits.depth >= MAX_CHAIN {
@@ -71,11 +68,8 @@ impl<E: EngineNotes> GroupPass<'_, '_, E> {
         cx: &mut Context<'_, S, E>,
         packet: Packet,
     ) -> Result<(), DropReason> {
-        let group = cx
-            .pipeline
-            .groups
-            .get_mut(&self.id)
-            .ok_or(DropReason::NoGroup)?;
+        let group = cx.pipeline.groups.get_mut(&self.id);
+        let group = group.ok_or(DropReason::NoGroup)?;
         if !S::DRY {
             count(&mut group.counter, offload::wire_count(&packet.frame));
         }

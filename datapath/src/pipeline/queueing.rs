@@ -160,10 +160,8 @@ impl<S: Sink> PortSender<'_, S> {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, frame: Frame, number: PortNo, queue: QueueId) {
         let (packets, bytes) = offload::wire_count(&frame);
-        let port = self
-            .ports
-            .get_mut(&number)
-            .expect("the port was there just now");
+        let port = self.ports.get_mut(&number);
+        let port = port.expect("the port was there just now");
         if !S::DRY {
             port.stats.tx_packets += packets;
             port.stats.tx_bytes += bytes;

@@ -76,10 +76,8 @@ impl PipelineShape {
 
     /// The number, name and size of each table of the pipeline.
     pub fn heads(&self) -> impl Iterator<Item = &TableFeatureSet> {
-        self.tables
-            .iter()
-            .flatten()
-            .map(|abilities| &abilities.head)
+        let tables = self.tables.iter().flatten();
+        tables.map(|abilities| &abilities.head)
     }
 
     /// Sets the configuration bits of a table, or of all. Returns the tables that there are.
@@ -169,11 +167,7 @@ impl PipelineShape {
             return Ok(());
         };
         abilities.check_match(&flow_mod.fields)?;
-        let deletes = matches!(
-            flow_mod.command,
-            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
-        );
-        if deletes {
+        if flow_mod.deletes() {
             return Ok(());
         }
         let any = is_of_all(&flow_mod.fields);
@@ -241,11 +235,8 @@ impl PipelineShape {
         let mut seen = vec![false; present.len()];
         for TableFeatures(wanted) in wanted {
             let number = usize::from(wanted.table_id.0);
-            let bound = self
-                .most
-                .get(number)
-                .and_then(Option::as_ref)
-                .ok_or(TableFeaturesFailed::BAD_TABLE)?;
+            let bound = self.most.get(number).and_then(Option::as_ref);
+            let bound = bound.ok_or(TableFeaturesFailed::BAD_TABLE)?;
             // Choice: a table that is described twice is refused, as either description could be
             // meant.
             if core::mem::replace(&mut seen[number], true) {
