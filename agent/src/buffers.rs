@@ -31,11 +31,8 @@ impl Buffers {
     pub(crate) fn hold(&mut self, now: Time, packet: &Packet) -> Option<BufferId> {
         // Expired packets are freed only here, from the old end: without a further packet they stay
         // in the pool.
-        while self
-            .held
-            .front()
-            .is_some_and(|(_, at, _)| now.since(*at) > HOLD_NS)
-        {
+        let is_old = |(_, at, _): &(u32, Time, Packet)| now.since(*at) > HOLD_NS;
+        while self.held.front().is_some_and(is_old) {
             self.held.pop_front();
         }
         if self.held.len() >= MAX_BUFFERS || !packet.frame.may_be_kept() {

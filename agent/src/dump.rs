@@ -77,12 +77,11 @@ pub(crate) enum EntryReport {
 
 impl Dump {
     fn new(xid: u32, what: What) -> Self {
-        // The first slice, which is made at once, sets the time.
-        let continued = Time(0);
         Self {
             xid,
             what,
-            continued,
+            // The first slice, which is made at once, sets the time.
+            continued: Time(0),
         }
     }
 
@@ -115,20 +114,17 @@ impl Dump {
             filter,
             report,
         };
-        let what = What::Entries(entries);
-        Self::new(xid, what)
+        Self::new(xid, What::Entries(entries))
     }
 
     /// A reply of an extension.
     pub(crate) fn extension(xid: u32, request: &ExtValue) -> Self {
-        let what = What::Extension(request.clone(), 0);
-        Self::new(xid, what)
+        Self::new(xid, What::Extension(request.clone(), 0))
     }
 
     /// The initial report of monitors that begin.
     pub(crate) fn monitored(xid: u32) -> Self {
-        let what = What::Monitored(Cursor::new(TableId::ALL));
-        Self::new(xid, what)
+        Self::new(xid, What::Monitored(Cursor::new(TableId::ALL)))
     }
 
     /// Returns how far it has come, if it is the initial report of monitors.
@@ -163,8 +159,7 @@ impl Dump {
     /// A list of one id, or of all if there is none.
     fn list(xid: u32, listed: DumpedList, one: Option<u32>) -> Self {
         let ids = one.map_or(0..=u32::MAX, |id| id..=id);
-        let what = What::List(listed, ids);
-        Self::new(xid, what)
+        Self::new(xid, What::List(listed, ids))
     }
 }
 

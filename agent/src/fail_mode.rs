@@ -114,22 +114,18 @@ impl StandIn {
 /// Returns true if it was added.
 fn add(now: Time, datapath: &mut Datapath<impl FrameEngine>, action: &Action) -> bool {
     let miss = datapath.tables()[0].find(0, &(&Match::ANY).into());
-    if miss.is_some()
-        || !datapath
-            .control(now, &mut DiscardSink)
-            .has_place(TableId(0))
-    {
+    let sink = &mut DiscardSink;
+    if miss.is_some() || !datapath.control(now, sink).has_place(TableId(0)) {
         return false;
     }
     let mut flow_mod = stand_in();
     flow_mod.instructions = Instructions::apply([action.clone()].into());
     // A full table has no room for the entry; its other entries stay in use.
-    let added = datapath.control(now, &mut DiscardSink).flow_mod(&flow_mod);
+    let added = datapath.control(now, sink).flow_mod(&flow_mod);
     if added.is_ok() {
         // There is nobody to send the extensions' replies to.
-        datapath
-            .hook_calls(now, &mut DiscardSink)
-            .flow_mod_done(|_| None, &flow_mod);
+        let mut hooks = datapath.hook_calls(now, sink);
+        hooks.flow_mod_done(|_| None, &flow_mod);
     }
     added.is_ok()
 }

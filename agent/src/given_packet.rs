@@ -86,10 +86,8 @@ pub(crate) fn packet_out<I: SwitchIo>(
         };
         packet
     } else {
-        sink.connections
-            .channel(conn)
-            .buffers
-            .take(sink.now, out.buffer_id)?
+        let channel = sink.connections.channel(conn);
+        channel.buffers.take(sink.now, out.buffer_id)?
     };
     // The packet type is no field of the key, but says how the bytes were read.
     let given = out.fields.fields().iter();

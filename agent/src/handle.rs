@@ -80,10 +80,8 @@ fn carry_out<E: FrameEngine, I: SwitchIo>(
 /// Does one slice of the change in progress, if there is one, unless it waits for reads; then
 /// reports it to monitors.
 pub(crate) fn go_on<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_, E, I>) {
-    if parts
-        .change
-        .waits_for_reads(parts.datapath, &mut parts.sink)
-    {
+    let sink = &mut parts.sink;
+    if parts.change.waits_for_reads(parts.datapath, sink) {
         return;
     }
     let from = parts.change.origin();

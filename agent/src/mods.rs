@@ -41,10 +41,8 @@ pub(crate) fn flow_mod<I: SwitchIo>(
     flow_mod: &FlowMod,
 ) -> HandlerResult {
     if let Some(buffer) = buffer_of(flow_mod) {
-        sink.connections
-            .channel(conn)
-            .buffers
-            .check(sink.now, buffer)?;
+        let channel = sink.connections.channel(conn);
+        channel.buffers.check(sink.now, buffer)?;
     }
     datapath.control(sink.now, sink).flow_mod(flow_mod)?;
     Ok(progress(datapath))
@@ -130,13 +128,10 @@ pub(crate) fn change_port<I: SwitchIo>(
     let number = port_mod.port_no;
     let port = datapath.ports().get(&number);
     let advertises = port.is_some_and(|port| changes_advertised(&port.desc, port_mod));
-    datapath
-        .port_control(sink.now, sink)
-        .configure(number, port_mod.config, port_mod.mask);
+    let mut control = datapath.port_control(sink.now, sink);
+    control.configure(number, port_mod.config, port_mod.mask);
     if advertises {
-        datapath
-            .port_control(sink.now, sink)
-            .advertise(number, port_mod.advertise);
+        control.advertise(number, port_mod.advertise);
     }
     if port_mod.optical.is_some() || !port_mod.experimenters.is_empty() {
         datapath.hook_calls(sink.now, sink).port_mod(port_mod);
@@ -170,16 +165,12 @@ pub(crate) fn table_mod<I: SwitchIo>(
         return Err(TableModFailed::BAD_CONFIG);
     }
     // This may fail, so it comes before what cannot.
+    let mut control = datapath.control(sink.now, sink);
     if fills {
-        datapath
-            .control(sink.now, sink)
-            .configure_filling(table_mod)?;
+        control.configure_filling(table_mod)?;
     }
-    datapath.control(sink.now, sink).configure_table(
-        table,
-        table_mod.config & TABLE_CONFIG_BITS,
-        table_mod.miss,
-    );
+    let config = table_mod.config & TABLE_CONFIG_BITS;
+    control.configure_table(table, config, table_mod.miss);
     Ok(progress(datapath))
 }
 

@@ -61,10 +61,8 @@ pub(crate) fn follow_monitored(
     datapath: &mut Datapath<impl FrameEngine>,
     connections: &Connections,
 ) {
-    let wanted = connections
-        .by_id
-        .values()
-        .any(|conn| !conn.monitoring.is_empty());
+    let mut connections = connections.by_id.values();
+    let wanted = connections.any(|conn| !conn.monitoring.is_empty());
     // Setting it again would forget what is recorded and not yet reported.
     if wanted != datapath.changes().news().is_followed() {
         datapath.news_mut().follow(wanted);

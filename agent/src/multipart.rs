@@ -209,16 +209,14 @@ fn without_abilities(
 ) -> Vec<TableFeatures> {
     let mut wanted = wanted.to_vec();
     let present = datapath.shape().features();
-    for table in &mut wanted {
+    for TableFeatures(table) in &mut wanted {
         let mut same = present.iter().map(|one| &one.0);
-        if let Some(same) = same.find(|one| one.table_id == table.0.table_id) {
+        if let Some(same) = same.find(|one| one.table_id == table.table_id) {
             // Only the request of 1.5 has a field for these flags, so no older one can change them.
             if !version.has_stat_lists() {
-                table.0.features = same.features;
+                table.features = same.features;
             }
-            table
-                .0
-                .keep_unsupported(same, version, datapath.catalogue());
+            table.keep_unsupported(same, version, datapath.catalogue());
         }
     }
     if version.has_bundles() {

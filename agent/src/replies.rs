@@ -29,12 +29,8 @@ pub(crate) fn start<I: SwitchIo>(
     conn: ConnId,
     dump: Dump,
 ) -> HandlerResult {
-    let connection = sink
-        .connections
-        .by_id
-        .get_mut(&conn)
-        .expect("the request came from it");
-    connection.dump = Some(dump);
+    let connection = sink.connections.by_id.get_mut(&conn);
+    connection.expect("the request came from it").dump = Some(dump);
     continue_dump(datapath, sink, conn)?;
     Ok(Outcome::Begun)
 }
@@ -62,9 +58,7 @@ pub(crate) fn continue_dump<I: SwitchIo>(
             let part = extension_multipart(datapath, sink, conn, request, *from)?;
             // After the last part nothing goes on from here.
             *from = part.next.unwrap_or(0);
-            let body = part
-                .value
-                .map(|value| ReplyBody::Experimenter(ExtBody(value)));
+            let body = part.value.map(ExtBody).map(ReplyBody::Experimenter);
             (part.next.is_none(), body)
         }
     };
@@ -112,11 +106,8 @@ pub(crate) fn continue_late_dump<I: SwitchIo>(
     sink: &mut SwitchSink<'_, I>,
     conn: ConnId,
 ) {
-    let dump = sink
-        .connections
-        .by_id
-        .get(&conn)
-        .and_then(|conn| conn.dump.as_ref());
+    let connection = sink.connections.by_id.get(&conn);
+    let dump = connection.and_then(|conn| conn.dump.as_ref());
     let Some(xid) = dump.map(|dump| dump.xid) else {
         return;
     };

@@ -113,10 +113,8 @@ impl Config {
 
     /// The most addresses that NORMAL learns on a port.
     pub(crate) fn max_addresses(&self, port: PortNo) -> u32 {
-        *self
-            .port_addresses
-            .get(&port)
-            .unwrap_or(&self.max_addresses)
+        let own = self.port_addresses.get(&port);
+        *own.unwrap_or(&self.max_addresses)
     }
 
     /// The VLAN by which stations are known, as a VLAN_VID value, and the one that ports have to

@@ -176,7 +176,11 @@ impl<E: FrameEngine> Datapath<E> {
 
     /// Returns the part that begins, commits and undoes a bundle.
     pub fn bundle(&mut self) -> BundleControl<'_, E> {
-        BundleControl::new(&mut self.pipeline, &mut self.lane.engine, &mut self.changes)
+        BundleControl {
+            pipeline: &mut self.pipeline,
+            engine: &mut self.lane.engine,
+            changes: &mut self.changes,
+        }
     }
 
     /// Processes frames that arrived on `port`; leaves `frames` empty. Frames that exceed the work
@@ -298,14 +302,8 @@ impl<E: FrameEngine> Datapath<E> {
 
     /// The time when [`Datapath::tick`] has to be called next; `None` if there is no timer.
     pub fn next_tick(&self) -> Option<Time> {
-        let Self {
-            pipeline,
-            lane,
-            queues,
-            hooks,
-            changes,
-        } = self;
-        next_tick(pipeline, lane, queues, hooks, changes)
+        let (lane, queues) = (&self.lane, &self.queues);
+        next_tick(&self.pipeline, lane, queues, &self.hooks, &self.changes)
     }
 
     /// Handles all timers that are due: sends queued frames, expires entries, calls hooks. Some may

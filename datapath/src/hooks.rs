@@ -108,10 +108,8 @@ impl Hooks {
     /// The combined effect of all hooks on packets in a table.
     #[inline]
     pub fn effect(&self, table: TableId) -> HookEffect {
-        let effects = self
-            .at(table, HookPoint::BeforeLookup)
-            .iter()
-            .map(|(_, effect)| *effect);
+        let hooks = self.at(table, HookPoint::BeforeLookup).iter();
+        let effects = hooks.map(|(_, effect)| *effect);
         effects.max().unwrap_or(HookEffect::None)
     }
 

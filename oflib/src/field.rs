@@ -200,18 +200,13 @@ impl Field {
     /// Returns true if the field goes by this name, in either case, with or without the
     /// specification's prefix.
     pub fn is_called(&self, name: &str) -> bool {
-        let name = OXM_PREFIXES
-            .iter()
-            .find_map(|p| {
-                name.get(p.len()..)
-                    .filter(|_| name[..p.len()].eq_ignore_ascii_case(p))
-            })
-            .unwrap_or(name);
-        self.name.eq_ignore_ascii_case(name)
-            || self
-                .aliases
-                .iter()
-                .any(|alias| alias.eq_ignore_ascii_case(name))
+        let stripped = OXM_PREFIXES.iter().find_map(|prefix| {
+            let (start, rest) = name.split_at_checked(prefix.len())?;
+            start.eq_ignore_ascii_case(prefix).then_some(rest)
+        });
+        let name = stripped.unwrap_or(name);
+        let mut names = self.aliases.iter().chain([&self.name]);
+        names.any(|own| own.eq_ignore_ascii_case(name))
     }
 
     /// Returns true if copy_field may write it. Choice: the metadata, which set-field may not

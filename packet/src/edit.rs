@@ -108,20 +108,16 @@ impl Packet {
     ///
     /// Choice: below the last label is IP if the first four bits say so.
     pub fn copy_ttl_out(&mut self) -> Result<(), EditError> {
-        let (outer, inner) = self
-            .layout
-            .outer_ttls(self.frame.bytes())
-            .ok_or(EditError::NoHeader)?;
+        let ttls = self.layout.outer_ttls(self.frame.bytes());
+        let (outer, inner) = ttls.ok_or(EditError::NoHeader)?;
         self.put_ttl(outer, self.frame.bytes()[inner.at()]);
         Ok(())
     }
 
     /// Copies the TTL of the outermost header that has one to the second outermost.
     pub fn copy_ttl_in(&mut self) -> Result<(), EditError> {
-        let (outer, inner) = self
-            .layout
-            .outer_ttls(self.frame.bytes())
-            .ok_or(EditError::NoHeader)?;
+        let ttls = self.layout.outer_ttls(self.frame.bytes());
+        let (outer, inner) = ttls.ok_or(EditError::NoHeader)?;
         self.put_ttl(inner, self.frame.bytes()[outer.at()]);
         Ok(())
     }

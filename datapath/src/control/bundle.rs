@@ -10,24 +10,12 @@ use crate::pipeline::context::Pipeline;
 /// The part that begins, commits and undoes a bundle. Its end is done in slices, by
 /// [`crate::Control::work`].
 pub struct BundleControl<'a, E: FrameEngine> {
-    pipeline: &'a mut Pipeline<E>,
-    engine: &'a mut E::State,
-    changes: &'a mut Changes<E>,
+    pub(crate) pipeline: &'a mut Pipeline<E>,
+    pub(crate) engine: &'a mut E::State,
+    pub(crate) changes: &'a mut Changes<E>,
 }
 
-impl<'a, E: FrameEngine> BundleControl<'a, E> {
-    pub(crate) fn new(
-        pipeline: &'a mut Pipeline<E>,
-        engine: &'a mut E::State,
-        changes: &'a mut Changes<E>,
-    ) -> Self {
-        Self {
-            pipeline,
-            engine,
-            changes,
-        }
-    }
-
+impl<E: FrameEngine> BundleControl<'_, E> {
     /// Begins a bundle: until [`Self::commit`] or [`Self::undo`], changes of entries are only
     /// prepared, and packets do not see them. Entries still expire, except those that the bundle
     /// removes. With `groups`, the bundle may also change groups and meters, once

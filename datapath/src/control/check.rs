@@ -48,16 +48,18 @@ fn sound(first: &[FieldMatch], others: &[FieldMatch]) -> Match {
     known
 }
 
+/// The fields of a match but for one.
+fn without(known: &Match, field: &Field) -> Vec<FieldMatch> {
+    let others = known.fields().iter().filter(|one| one.field != field);
+    others.copied().collect()
+}
+
 impl KnownFields<'_> {
     /// Notes that a field has this value from here on.
     fn set(&mut self, field: &'static Field, value: u128) {
         let Some(known) = &mut self.0 else { return };
-        let others = known
-            .fields()
-            .iter()
-            .filter(|one| one.field.id != field.id)
-            .copied();
-        let fields: Vec<_> = others.chain([FieldMatch::exact(field, value)]).collect();
+        let mut fields = without(known, field);
+        fields.push(FieldMatch::exact(field, value));
         if let Ok(changed) = Match::new(&fields) {
             *known = Cow::Owned(changed);
             return;
@@ -70,13 +72,7 @@ impl KnownFields<'_> {
     /// Notes that a field may now have any value.
     fn forget(&mut self, field: &Field) {
         let Some(known) = &mut self.0 else { return };
-        let others: Vec<_> = known
-            .fields()
-            .iter()
-            .filter(|one| one.field != field)
-            .copied()
-            .collect();
-        *known = Cow::Owned(sound(&[], &others));
+        *known = Cow::Owned(sound(&[], &without(known, field)));
     }
 
     /// Errors: BAD_ACTION/MATCH_INCONSISTENT if the packets have no Ethernet header to which a push
@@ -121,6 +117,7 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
         fields: Option<&Match>,
         instructions: &Instructions,
     ) -> Result<(), ErrorCode> {
+        let known = KnownFields(fields.map(Cow::Borrowed));
         for instruction in instructions.list() {
             match instruction {
                 // Virtual meters are above MAX: no entry can send packets to them.
@@ -134,12 +131,7 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
                 // of the packets for which the action set runs, so a set-field there is judged by
                 // the match alone.
                 Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
-                    self.list(
-                        table,
-                        KnownFields(fields.map(Cow::Borrowed)),
-                        false,
-                        actions,
-                    )?;
+                    self.list(table, known.clone(), false, actions)?;
                 }
                 Instruction::StatTrigger(trigger) => trigger.check()?,
                 Instruction::Experimenter(value) => self.hooks.check(value, table)?,
@@ -163,12 +155,8 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
         fields: Option<&Match>,
         actions: &[Action],
     ) -> Result<(), ErrorCode> {
-        self.list(
-            table,
-            KnownFields(fields.map(Cow::Borrowed)),
-            fields.is_none(),
-            actions,
-        )
+        let known = KnownFields(fields.map(Cow::Borrowed));
+        self.list(table, known, fields.is_none(), actions)
     }
 
     /// Checks actions in their order, since each may change what is known for the next.

@@ -223,10 +223,8 @@ impl<E: FrameEngine> Pipeline<E> {
     ///
     /// The entry gets no new number, so its key changes only in the slot.
     fn move_entry(&mut self, table: TableId, key: EntryKey) -> Option<EntryKey> {
-        let sent = self.tables[usize::from(table.0)]
-            .sent
-            .get(&key.slot)
-            .cloned();
+        let in_table = &self.tables[usize::from(table.0)];
+        let sent = in_table.sent.get(&key.slot).cloned();
         self.set_trigger_due(table, key.slot, Time::NEVER);
         // The watch moves as it is: a new watch would not know which threshold was reached first.
         let watch = self.tables[usize::from(table.0)].triggers.end(key.slot);

@@ -330,10 +330,8 @@ fn shares(weights: &[u16], count: usize) -> Vec<usize> {
         return vec![0; weights.len()];
     }
     // The exact shares, times `sum`.
-    let exact: Vec<u64> = weights
-        .iter()
-        .map(|weight| u64::from(*weight) * count as u64)
-        .collect();
+    let exact = weights.iter().map(|w| u64::from(*w) * count as u64);
+    let exact: Vec<u64> = exact.collect();
     let mut shares: Vec<usize> = exact.iter().map(|share| (share / sum) as usize).collect();
     let mut order: Vec<usize> = (0..weights.len()).collect();
     order.sort_by_key(|i| core::cmp::Reverse(exact[*i] % sum));

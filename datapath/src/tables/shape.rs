@@ -276,10 +276,8 @@ impl PipelineShape {
         wanted: &[TableFeatures],
         seen: &[bool],
     ) -> Result<(), ErrorCode> {
-        if self
-            .first_egress
-            .is_some_and(|first| seen[usize::from(first.0)])
-        {
+        let is_seen = |first: TableId| seen[usize::from(first.0)];
+        if self.first_egress.is_some_and(is_seen) {
             self.first_egress = None;
         }
         let mut first = wanted

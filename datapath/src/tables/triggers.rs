@@ -140,10 +140,8 @@ impl Triggers {
     /// Begins to watch an entry if it has a trigger, and stops if it has none.
     pub(crate) fn begin(&mut self, entry: &mut Entry, now: Time) {
         let slot = entry.key.slot;
-        let watch = entry
-            .instructions
-            .stat_trigger()
-            .map(|trigger| EntryWatch::new(trigger, entry, now));
+        let trigger = entry.instructions.stat_trigger();
+        let watch = trigger.map(|trigger| EntryWatch::new(trigger, entry, now));
         entry.notes_packets = watch.is_some();
         self.end(slot);
         self.watches.extend(watch.map(|watch| (slot, watch)));
