@@ -15,6 +15,7 @@ use crate::ext::{ExtKind, ExtRow};
 use crate::field::{At, FIELDS, Field, Header, KEY_BYTES, KEY_STANDARD_BYTES, Need};
 use crate::field_set::FieldSet;
 use crate::registers::{FIRST_REGISTER, KEY_TAIL_VALUES, N_REGISTERS, REGISTERS};
+#[cfg(feature = "text")]
 use crate::types::PortNo;
 
 #[cfg(feature = "spare")]
@@ -120,6 +121,7 @@ pub struct Catalogue {
     /// The experimenter ids that table features list.
     announced: Vec<u32>,
     /// The names of a switch's ports, which text forms may use in place of numbers.
+    #[cfg(feature = "text")]
     ports: Vec<(String, PortNo)>,
 }
 
@@ -135,6 +137,7 @@ impl Default for Catalogue {
             #[cfg(feature = "spare")]
             mapped: Vec::new(),
             announced: Vec::new(),
+            #[cfg(feature = "text")]
             ports: Vec::new(),
         }
     }
@@ -275,27 +278,6 @@ impl Catalogue {
         self.announced.contains(&experimenter)
     }
 
-    /// The same with the names of a switch's ports, which text forms may use in place of numbers.
-    #[must_use]
-    pub fn with_ports(mut self, ports: Vec<(String, PortNo)>) -> Self {
-        self.ports = ports;
-        self
-    }
-
-    /// The names of ports that are known.
-    pub fn ports(&self) -> &[(String, PortNo)] {
-        &self.ports
-    }
-
-    /// The port of a name, unless several have it.
-    pub fn port_named(&self, name: &str) -> Option<PortNo> {
-        let mut found = self.ports.iter().filter(|row| row.0 == name);
-        match (found.next(), found.next()) {
-            (Some((_, port)), None) => Some(*port),
-            (_, _) => None,
-        }
-    }
-
     /// All fields, in the order of their ids.
     pub fn fields(&self) -> &[&'static Field] {
         &self.fields
@@ -330,12 +312,6 @@ impl Catalogue {
         }
         let mut fields = self.fields.iter();
         let found = fields.find(|f| f.experimenter == experimenter && f.number == number);
-        found.map(|field| self.unmapped(field))
-    }
-
-    /// The field of this name or other name; a spare row without its mapping.
-    pub fn field_named(&self, name: &str) -> Option<&'static Field> {
-        let found = self.fields.iter().find(|f| f.is_called(name));
         found.map(|field| self.unmapped(field))
     }
 
@@ -378,6 +354,36 @@ impl Catalogue {
     pub fn values_of(&self, extension: &str) -> &'static [ExtRow] {
         let found = self.values.iter().find(|(name, _)| *name == extension);
         found.map_or(&[], |(_, rows)| rows)
+    }
+}
+
+#[cfg(feature = "text")]
+impl Catalogue {
+    /// The same with the names of a switch's ports, which text forms may use in place of numbers.
+    #[must_use]
+    pub fn with_ports(mut self, ports: Vec<(String, PortNo)>) -> Self {
+        self.ports = ports;
+        self
+    }
+
+    /// The names of ports that are known.
+    pub fn ports(&self) -> &[(String, PortNo)] {
+        &self.ports
+    }
+
+    /// The port of a name, unless several have it.
+    pub fn port_named(&self, name: &str) -> Option<PortNo> {
+        let mut found = self.ports.iter().filter(|row| row.0 == name);
+        match (found.next(), found.next()) {
+            (Some((_, port)), None) => Some(*port),
+            (_, _) => None,
+        }
+    }
+
+    /// The field of this name or other name; a spare row without its mapping.
+    pub fn field_named(&self, name: &str) -> Option<&'static Field> {
+        let found = self.fields.iter().find(|f| f.is_called(name));
+        found.map(|field| self.unmapped(field))
     }
 }
 

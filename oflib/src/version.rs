@@ -1,11 +1,8 @@
 //! The versions that are spoken, and what differs between them beyond wire forms.
 
-use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
-use core::str::FromStr;
 
 use crate::message::{FROM_SWITCH, MESSAGES};
-use crate::parse_error::ParseError;
 
 /// An OpenFlow version that this library speaks; its number is the one on the wire. Each but 1.3 is
 /// a feature: without it, the version is not in [`Version::ALL`] and has no messages.
@@ -173,25 +170,6 @@ impl Version {
     /// Returns true if a controller may have auxiliary connections.
     pub fn has_auxiliary_connections(self) -> bool {
         self >= Self::V1_3
-    }
-}
-
-impl FromStr for Version {
-    type Err = ParseError;
-    /// Reads the name of a version that is offered: `1.3`, or `OpenFlow13` as Open vSwitch has it.
-    /// Errors: the names that there are.
-    fn from_str(name: &str) -> Result<Self, ParseError> {
-        let word = name.to_ascii_lowercase().replace('.', "");
-        let number = word.trim_start_matches("openflow");
-        let mut names = Vec::new();
-        for version in Self::SPOKEN {
-            let own = version.to_string().replace('.', "");
-            if own == number {
-                return Ok(*version);
-            }
-            names.push(format!("OpenFlow{own}"));
-        }
-        Err(format!("none of {}", names.join(", ")).into())
     }
 }
 

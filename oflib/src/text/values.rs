@@ -1,12 +1,14 @@
-//! The text of numbers, lists, strings and addresses.
+//! The text of numbers, lists, strings, addresses and versions.
 
-use alloc::vec::Vec;
+use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
 use core::str::FromStr;
 
 use crate::ext::ExtValue;
 use crate::matching::Match;
+use crate::parse_error::ParseError;
 use crate::types::{EtherType, Mac};
+use crate::version::Version;
 use crate::wire::{FixedStr, TextForm};
 
 macro_rules! integers {
@@ -97,5 +99,24 @@ impl TextForm for ExtValue {
 impl TextForm for Match {
     fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         crate::text::write_match(self, f)
+    }
+}
+
+impl FromStr for Version {
+    type Err = ParseError;
+    /// Reads the name of a version that is offered: `1.3`, or `OpenFlow13` as Open vSwitch has it.
+    /// Errors: the names that there are.
+    fn from_str(name: &str) -> Result<Self, ParseError> {
+        let word = name.to_ascii_lowercase().replace('.', "");
+        let number = word.trim_start_matches("openflow");
+        let mut names = Vec::new();
+        for version in Self::SPOKEN {
+            let own = version.to_string().replace('.', "");
+            if own == number {
+                return Ok(*version);
+            }
+            names.push(format!("OpenFlow{own}"));
+        }
+        Err(format!("none of {}", names.join(", ")).into())
     }
 }
