@@ -6,8 +6,6 @@
 
 use alloc::vec::Vec;
 
-use bofuss_intrinsics::prefetch;
-
 use crate::blocks::BlockSizes;
 
 /// No slot.
@@ -128,22 +126,6 @@ impl<T> Slab<T> {
         match Self::SIZES.get_mut(&mut self.blocks, slot as usize)? {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
-        }
-    }
-
-    /// Prefetches a slot, if there is such a slot.
-    #[inline]
-    pub fn prefetch(&self, slot: u32) {
-        if let Some(one) = Self::SIZES.get(&self.blocks, slot as usize) {
-            prefetch(one);
-        }
-    }
-
-    /// Prefetches the first cache line of a slot, if there is such a slot.
-    #[inline]
-    pub fn prefetch_start(&self, slot: u32) {
-        if let Some(one) = Self::SIZES.get(&self.blocks, slot as usize) {
-            bofuss_intrinsics::prefetch_start(one);
         }
     }
 
@@ -283,6 +265,25 @@ impl<T> Slab<T> {
         self.blocks.truncate(n_blocks);
         if let Some(last) = self.blocks.last_mut() {
             last.truncate(end - Self::SIZES.of_block(n_blocks - 1).start);
+        }
+    }
+}
+
+#[cfg(feature = "lookahead")]
+impl<T> Slab<T> {
+    /// Prefetches a slot, if there is such a slot.
+    #[inline]
+    pub fn prefetch(&self, slot: u32) {
+        if let Some(one) = Self::SIZES.get(&self.blocks, slot as usize) {
+            bofuss_intrinsics::prefetch(one);
+        }
+    }
+
+    /// Prefetches the first cache line of a slot, if there is such a slot.
+    #[inline]
+    pub fn prefetch_start(&self, slot: u32) {
+        if let Some(one) = Self::SIZES.get(&self.blocks, slot as usize) {
+            bofuss_intrinsics::prefetch_start(one);
         }
     }
 }

@@ -111,17 +111,6 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
             .find(hash, |slot| self.pairs[slot].key.borrow() == key)
     }
 
-    /// The slot of a key with this hash, if it is in the map. Slot `likely` is tried first.
-    ///
-    /// `hash` has to be [`Self::hash`] of the key.
-    #[inline]
-    pub fn find(&self, hash: u64, likely: u32, key: &K) -> Option<u32> {
-        match self.pairs.get(likely) {
-            Some(other) if other.key == *key => Some(likely),
-            Some(_) | None => self.slot_under(hash, key),
-        }
-    }
-
     /// The stored key and its value.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
     where
@@ -139,26 +128,6 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
         let slot = self.slot(key)?;
         let pair = &mut self.pairs[slot];
         Some((&pair.key, &mut pair.value))
-    }
-
-    /// The hash under which a key is kept.
-    #[inline]
-    pub fn hash(&self, key: &K) -> u64 {
-        self.hasher.hash_one(key)
-    }
-
-    /// Prefetches what is read first to find a key with this hash.
-    #[inline]
-    pub fn prefetch(&self, hash: u64) {
-        self.index.prefetch(hash);
-    }
-
-    /// The slot that most likely has the key with this hash, which is prefetched. It may be unused.
-    #[inline]
-    pub fn guess(&self, hash: u64) -> u32 {
-        let slot = self.index.guess(self.index.home(hash), hash);
-        self.pairs.prefetch(slot);
-        slot
     }
 
     /// The stored key and its value, added if it is not in the map.
@@ -211,6 +180,40 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
     /// As for a slab, nothing else may be called after it.
     pub fn drop_some(&mut self) -> bool {
         self.index.drop_some() || self.pairs.drop_some()
+    }
+}
+
+#[cfg(feature = "lookahead")]
+impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
+    /// The hash under which a key is kept.
+    #[inline]
+    pub fn hash(&self, key: &K) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// Prefetches what is read first to find a key with this hash.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        self.index.prefetch(hash);
+    }
+
+    /// The slot that most likely has the key with this hash, which is prefetched. It may be unused.
+    #[inline]
+    pub fn guess(&self, hash: u64) -> u32 {
+        let slot = self.index.guess(self.index.home(hash), hash);
+        self.pairs.prefetch(slot);
+        slot
+    }
+
+    /// The slot of a key with this hash, if it is in the map. Slot `likely` is tried first.
+    ///
+    /// `hash` has to be [`Self::hash`] of the key.
+    #[inline]
+    pub fn find(&self, hash: u64, likely: u32, key: &K) -> Option<u32> {
+        match self.pairs.get(likely) {
+            Some(other) if other.key == *key => Some(likely),
+            Some(_) | None => self.slot_under(hash, key),
+        }
     }
 }
 

@@ -64,6 +64,7 @@ pub struct Table {
 
 impl Table {
     /// Prefetches what [`Table::count`] changes.
+    #[cfg(feature = "lookahead")]
     #[inline]
     pub fn prefetch_counters(&self, slot: u32) {
         self.entries.prefetch_start(slot);

@@ -8,8 +8,6 @@
 
 use alloc::vec::Vec;
 
-use bofuss_intrinsics::prefetch;
-
 use crate::blocks::BlockSizes;
 use crate::slab::{NONE, Slab};
 
@@ -144,36 +142,6 @@ impl TagTable {
             }
             bucket = &self.spilled[bucket.next];
         }
-    }
-
-    /// Prefetches the memory that is read first for `hash`. Returns the number of that bucket.
-    #[inline]
-    pub fn prefetch(&self, hash: u64) -> usize {
-        let home = self.home(hash);
-        if let Some(bucket) = self.home_bucket(home) {
-            prefetch(bucket);
-        }
-        home
-    }
-
-    /// The slot that most likely has this hash, judged by the tag alone; `home` is the number of
-    /// its first bucket.
-    ///
-    /// It may be any other slot whose tag is equal, so the caller has to compare. It is for a
-    /// prefetch, which costs nothing if it is wrong.
-    #[inline]
-    pub fn guess(&self, home: usize, hash: u64) -> u32 {
-        let Some(bucket) = self.home_bucket(home) else {
-            return NONE;
-        };
-        let hits = lanes(bucket.tags, tag(hash));
-        if hits != 0 {
-            return bucket.slots[hits.trailing_zeros() as usize / LANES];
-        }
-        if bucket.next == NONE {
-            return NONE;
-        }
-        self.find(hash, |_| true).unwrap_or(NONE)
     }
 
     /// The bucket with this number, if there is one; never an overflow bucket.
@@ -333,6 +301,39 @@ impl TagTable {
             }
             place = (true, bucket.next as usize);
         }
+    }
+}
+
+#[cfg(feature = "lookahead")]
+impl TagTable {
+    /// Prefetches the memory that is read first for `hash`. Returns the number of that bucket.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) -> usize {
+        let home = self.home(hash);
+        if let Some(bucket) = self.home_bucket(home) {
+            bofuss_intrinsics::prefetch(bucket);
+        }
+        home
+    }
+
+    /// The slot that most likely has this hash, judged by the tag alone; `home` is the number of
+    /// its first bucket.
+    ///
+    /// It may be any other slot whose tag is equal, so the caller has to compare. It is for a
+    /// prefetch, which costs nothing if it is wrong.
+    #[inline]
+    pub fn guess(&self, home: usize, hash: u64) -> u32 {
+        let Some(bucket) = self.home_bucket(home) else {
+            return NONE;
+        };
+        let hits = lanes(bucket.tags, tag(hash));
+        if hits != 0 {
+            return bucket.slots[hits.trailing_zeros() as usize / LANES];
+        }
+        if bucket.next == NONE {
+            return NONE;
+        }
+        self.find(hash, |_| true).unwrap_or(NONE)
     }
 }
 
