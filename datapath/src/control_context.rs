@@ -9,7 +9,7 @@ use bofuss_oflib::message::ControllerRole;
 use bofuss_oflib::{Action, Catalogue, ExtValue, PortNo, Version};
 use bofuss_packet::Packet;
 
-use crate::{Guarantees, HeldPacket, Microflow, Port, PortProperties, Standing, Table, Time};
+use crate::{Egress, HeldPacket, Port, PortProperties, Table, Time};
 
 /// Who sent a message.
 #[derive(Clone, Copy, Debug)]
@@ -60,9 +60,7 @@ pub struct ControlContext<'a> {
     #[cfg(feature = "spare")]
     pub(crate) field_uses: &'a crate::tables::field_uses::FieldUses,
     pub(crate) pool: &'a Pool,
-    pub(crate) standing: &'a dyn Fn(PortNo, &Microflow) -> Option<Standing>,
-    pub(crate) guarantees: &'a dyn Fn(PortNo) -> Option<Guarantees>,
-    pub(crate) waits: &'a dyn Fn(PortNo, u64) -> bool,
+    pub(crate) egress: &'a BTreeMap<PortNo, Egress>,
     pub(crate) outcome: ControlOutcome,
 }
 
@@ -96,18 +94,22 @@ impl ControlContext<'_> {
     }
 
     /// Returns what the discipline of a port knows of a microflow.
-    pub fn standing(&self, port: PortNo, microflow: &Microflow) -> Option<Standing> {
-        (self.standing)(port, microflow)
+    #[cfg(feature = "microflows")]
+    pub fn standing(&self, port: PortNo, microflow: &crate::Microflow) -> Option<crate::Standing> {
+        let egress = self.egress.get(&port)?;
+        egress.discipline.standing(self.now, microflow)
     }
 
     /// Returns what a port has promised by QoS records; `None` if its discipline heeds none.
-    pub fn guarantees(&self, port: PortNo) -> Option<Guarantees> {
-        (self.guarantees)(port)
+    #[cfg(feature = "microflows")]
+    pub fn guarantees(&self, port: PortNo) -> Option<crate::Guarantees> {
+        self.egress.get(&port)?.discipline.guarantees()
     }
 
     /// Returns true if packets wait at a port whose QoS records have this number of a microflow.
     pub fn waits(&self, port: PortNo, flow_id: u64) -> bool {
-        (self.waits)(port, flow_id)
+        let egress = self.egress.get(&port);
+        egress.is_some_and(|egress| egress.holds(flow_id))
     }
 
     /// Answers the message. Without an asker, nobody gets it.

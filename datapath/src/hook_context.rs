@@ -1,6 +1,6 @@
 //! The context of a hook at a point on a packet's path: the packet, and what the hook can do.
 
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::catalogue::Additions;
@@ -11,7 +11,7 @@ use bofuss_packet::{Key, Layout, Packet};
 
 use crate::action_set::ActionSet;
 use crate::qos::QueueClass;
-use crate::{HitEntry, Qos, Time, Trial, Verdict};
+use crate::{Egress, HitEntry, Qos, Time, Trial, Verdict};
 
 /// A request of a hook.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ pub struct HookContext<'a> {
     /// The last note about the packet.
     pub(crate) noted: Option<LookupNote>,
     pub(crate) pool: &'a Pool,
-    pub(crate) waits: &'a dyn Fn(PortNo, u64) -> bool,
+    pub(crate) egress: &'a BTreeMap<PortNo, Egress>,
     pub(crate) additions: &'static Additions,
     /// The entries that hooks want, and the number of this hook.
     #[cfg(feature = "wanted")]
@@ -196,7 +196,8 @@ impl HookContext<'_> {
 
     /// Returns true if packets wait at a port whose QoS records have this number of a microflow.
     pub fn waits(&self, port: PortNo, flow_id: u64) -> bool {
-        (self.waits)(port, flow_id)
+        let egress = self.egress.get(&port);
+        egress.is_some_and(|egress| egress.holds(flow_id))
     }
 
     /// The number of the trial run, for state that forgets what a trial wrote.

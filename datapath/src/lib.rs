@@ -79,9 +79,9 @@ pub use control::{
 };
 pub use control_context::{Asker, ControlContext, HookAnswer, Metric, MetricKind, ReplyPart};
 pub use datapath::{Datapath, Settled, TableCounts};
-pub use egress::{
-    Aggregate, DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate,
-};
+#[cfg(feature = "microflows")]
+pub use egress::{Aggregate, Guarantees, MAX_MICROFLOWS, Microflow, Standing};
+pub use egress::{DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate};
 #[cfg(feature = "replicas")]
 pub use flow_states::{
     Agreement, DispatchFields, FlowStates, HashedWord, StateKey, TakenStates, last_factor,
@@ -101,10 +101,7 @@ pub use pipeline::{
     work::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN, WORK_PER_FRAME, WORK_PER_TURN},
 };
 pub use port::{Port, PortProperties};
-pub use qos::{
-    EgressDrop, Entitlement, Guarantees, MAX_MICROFLOWS, Microflow, PRIORITIES, PacketOwner, Qos,
-    Standing,
-};
+pub use qos::{EgressDrop, Entitlement, PRIORITIES, PacketOwner, Qos};
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use tables::{
     entry::{Entry, EntryKey},

@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::{FlowMod, PortMod};
-use bofuss_oflib::{ErrorCode, ExtValue, Instruction, PortNo};
+use bofuss_oflib::{ErrorCode, ExtValue, Instruction};
 
 use crate::control_context::{ControlContext, ControlOutcome};
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
-use crate::{Asker, Hook, HookAnswer, Microflow, ReplyPart, Sink};
+use crate::{Asker, Hook, HookAnswer, ReplyPart, Sink};
 
 /// The part that calls extensions when no packet causes it. Their requests are carried out at once.
 pub struct HookCalls<'a, S: Sink, E: FrameEngine> {
@@ -137,14 +137,8 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
         hook: usize,
         point: impl FnOnce(&mut dyn Hook, &mut ControlContext<'_>) -> Result<T, ErrorCode>,
     ) -> Result<(T, HookAnswer), ErrorCode> {
-        let now = self.cx.now;
-        let egress = &*self.cx.egress;
-        let standing = |port: PortNo, microflow: &Microflow| {
-            let egress = egress.ports.get(&port)?;
-            egress.discipline.standing(now, microflow)
-        };
         let mut cx = ControlContext {
-            now,
+            now: self.cx.now,
             asker,
             tables: &self.cx.pipeline.tables,
             ports: &self.cx.pipeline.ports,
@@ -152,9 +146,7 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
             #[cfg(feature = "spare")]
             field_uses: &self.cx.pipeline.field_uses,
             pool: &self.cx.lane.pool,
-            standing: &standing,
-            guarantees: &|port| egress.ports.get(&port)?.guarantees(),
-            waits: &|port, flow_id| egress.waits(port, flow_id),
+            egress: &self.cx.egress.ports,
             outcome: ControlOutcome::default(),
         };
         let done = point(&mut *self.cx.hooks.all[hook], &mut cx)?;

@@ -10,7 +10,7 @@ use bofuss_oflib::types::QueueId;
 use crate::egress::classes::WaitingClasses;
 use crate::egress::queue::{Queue, QueueSpec, Rate};
 use crate::qos::QueueClass;
-use crate::{DropReason, Guarantees, Microflow, Standing, Time};
+use crate::{DropReason, Time};
 
 /// Orders the frames of one port. The caller passes the time; a discipline knows neither ports nor
 /// sinks. It gives back each accepted frame exactly once, through [`Discipline::dequeue`], `remove`
@@ -60,12 +60,14 @@ pub trait Discipline: Debug {
 
     /// The standing of a microflow; `None` if the discipline does not distinguish microflows, or
     /// does not know this one.
-    fn standing(&self, _now: Time, _microflow: &Microflow) -> Option<Standing> {
+    #[cfg(feature = "microflows")]
+    fn standing(&self, _now: Time, _microflow: &crate::Microflow) -> Option<crate::Standing> {
         None
     }
 
     /// The guarantees that it has granted; `None` if it ignores QoS records.
-    fn guarantees(&self) -> Option<Guarantees> {
+    #[cfg(feature = "microflows")]
+    fn guarantees(&self) -> Option<crate::Guarantees> {
         None
     }
 }
@@ -108,11 +110,6 @@ impl Egress {
     /// The name of its discipline.
     pub fn discipline(&self) -> &'static str {
         self.row.name
-    }
-
-    /// The guarantees that its discipline has granted; `None` if it ignores QoS records.
-    pub fn guarantees(&self) -> Option<Guarantees> {
-        self.discipline.guarantees()
     }
 
     /// Its queues, by number.

@@ -5,12 +5,14 @@
 
 mod classes;
 mod discipline;
+#[cfg(feature = "microflows")]
 mod microflow;
 mod queue;
 mod weighted_priority;
 
 pub use discipline::{Discipline, DisciplineRow, Egress};
-pub use microflow::Aggregate;
+#[cfg(feature = "microflows")]
+pub use microflow::{Aggregate, Guarantees, MAX_MICROFLOWS, Microflow, Standing};
 pub use queue::{
     AHEAD_NS, DEFAULT_QUEUE, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Pace, Queue, QueueSpec, Rate,
     duration_ns,

@@ -177,12 +177,6 @@ impl PortQueues {
         let egress = self.ports.get(&port);
         egress.is_none_or(|egress| egress.discipline.takes_whole(id, frame))
     }
-
-    /// Returns true if packets wait at a port whose QoS records have this number of a microflow.
-    pub(crate) fn waits(&self, port: PortNo, flow_id: u64) -> bool {
-        let egress = self.ports.get(&port);
-        egress.is_some_and(|egress| egress.holds(flow_id))
-    }
 }
 
 /// The function that sends a packet through the tables, beginning with one: from table to table, or

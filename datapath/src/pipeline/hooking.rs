@@ -231,8 +231,6 @@ impl HookQuery<'_> {
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> (Verdict, bool) {
         let plan = cx.hooks.plan();
-        let egress = &*cx.egress;
-        let waits = |port, flow_id| egress.waits(port, flow_id);
         // The context has no tables: a hook on a packet's path cannot change entries, only want
         // some.
         let mut context = HookContext {
@@ -246,7 +244,7 @@ impl HookQuery<'_> {
             progress: self.progress,
             noted: self.noted,
             pool: &cx.lane.pool,
-            waits: &waits,
+            egress: &cx.egress.ports,
             additions: cx.pipeline.catalogue.additions(),
             #[cfg(feature = "wanted")]
             wanted: (&mut cx.lane.wanted, self.hook),

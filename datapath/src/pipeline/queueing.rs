@@ -4,7 +4,7 @@
 //! even if it leaves at once, so that its bytes are charged to its queue. The sender keeps
 //! `PortQueues::waiting_bytes` equal to the sum of all buffers that wait.
 
-use alloc::{collections::BTreeMap, string::ToString};
+use alloc::collections::BTreeMap;
 
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::PortNo;
@@ -17,7 +17,7 @@ use crate::engine_notes::EngineNotes;
 use crate::hooks::Hooks;
 use crate::pipeline::context::{Context, PortQueues, count_drop};
 use crate::qos::QueueClass;
-use crate::{DropReason, EgressDrop, Microflow, Port, Sink, Step, Time};
+use crate::{DropReason, EgressDrop, Port, Sink, Step, Time};
 
 /// The most bytes of buffers that wait in all queues of a switch.
 ///
@@ -129,12 +129,15 @@ impl<S: Sink> PortSender<'_, S> {
         if S::TRACES {
             let queue = egress.resolve(class.queue);
             self.sink.step(Step::Queue(number, queue));
-            let microflow = Microflow::in_class(frame.bytes(), class);
-            if let Some(standing) = egress.discipline.standing(self.now, &microflow) {
-                let text = standing.to_string();
-                self.sink.step(Step::Reported(egress.discipline(), &text));
-                if S::DRY && standing.is_early {
-                    return self.drop(DropReason::TooEarly);
+            #[cfg(feature = "microflows")]
+            {
+                let microflow = crate::Microflow::in_class(frame.bytes(), class);
+                if let Some(standing) = egress.discipline.standing(self.now, &microflow) {
+                    let text = alloc::format!("{standing}");
+                    self.sink.step(Step::Reported(egress.discipline(), &text));
+                    if S::DRY && standing.is_early {
+                        return self.drop(DropReason::TooEarly);
+                    }
                 }
             }
         }
