@@ -26,7 +26,7 @@ mod packet;
 pub mod packet_type;
 pub mod parse;
 pub mod reassemble;
-#[cfg(feature = "prepared")]
+#[cfg(feature = "fast_path")]
 mod rewrite;
 mod rows;
 mod shares;
@@ -38,6 +38,6 @@ pub use key::{Key, ReadLog};
 pub use key_match::{KeyMask, KeyMatch, Words};
 pub use packet::{Packet, arrival};
 pub use parse::{Flaw, Fragment, Layout, parse, parse_deep, survey};
-#[cfg(feature = "prepared")]
+#[cfg(feature = "fast_path")]
 pub use rewrite::Rewrite;
 pub use shares::{Shares, may_use};
