@@ -1,8 +1,9 @@
 //! The versions that are spoken, and what differs between them beyond wire forms.
 
-use core::fmt;
+#[cfg(feature = "connections")]
+mod peer;
 
-use crate::message::{FROM_SWITCH, MESSAGES};
+use core::fmt;
 
 /// An OpenFlow version that this library speaks; its number is the one on the wire. Each but 1.3 is
 /// a feature: without it, the version is not in [`Version::ALL`] and has no messages.
@@ -42,8 +43,6 @@ impl Version {
     pub const SPOKEN: &'static [Self] = Self::ALL;
     /// The highest of those that are offered.
     pub const NEWEST: Self = *Self::SPOKEN.last().expect("some version is offered");
-    /// The version that is used where none is named; most controllers and tools speak it.
-    pub const USUAL: Self = Self::V1_3;
     /// The highest that messages are read and written in.
     pub(crate) const LAST: Self = *Self::ALL.last().expect("there are versions");
 
@@ -55,20 +54,6 @@ impl Version {
     /// The version of a number on the wire, if messages of it are read and written.
     pub fn of_number(number: u8) -> Option<Self> {
         Self::ALL.iter().find(|one| one.number() == number).copied()
-    }
-
-    /// The bit of this version in a hello's bitmap.
-    pub const fn bit(self) -> u32 {
-        1 << self.number()
-    }
-
-    /// The types of multipart messages, which come in parts: request and reply.
-    pub const fn multipart_types(self) -> [u8; 2] {
-        if matches!(self, Self::V1_0) {
-            [16, 17]
-        } else {
-            [18, 19]
-        }
     }
 
     /// Returns true if the switch holds every packet that no entry matches, also one that the
@@ -84,28 +69,6 @@ impl Version {
         self >= Self::V1_3
     }
 
-    /// The name of a message of this type since 1.3, without `OFPT_`.
-    pub fn message_name(self, ty: u8) -> Option<&'static str> {
-        let ty = self.model_type(ty)?;
-        let row = MESSAGES.iter().find(|row| row.0 == ty);
-        row.map(|row| row.1)
-    }
-
-    /// Returns true if only switches send messages of this type: replies and asynchronous messages.
-    pub fn is_from_switch(self, ty: u8) -> bool {
-        self.model_type(ty)
-            .is_some_and(|ty| FROM_SWITCH.contains(&ty))
-    }
-
-    /// The type since 1.3 of what has this type in this version.
-    fn model_type(self, ty: u8) -> Option<u8> {
-        #[cfg(feature = "v1_0")]
-        if self == Self::V1_0 {
-            return crate::v1_0::model_type(ty);
-        }
-        Some(ty)
-    }
-
     /// Returns true if table statistics contain the features of tables; later versions have a
     /// message of their own for that.
     pub fn table_stats_have_features(self) -> bool {
@@ -116,11 +79,6 @@ impl Version {
     /// configuration: later it does so with the reasons that it wants.
     pub fn config_asks_for_invalid_ttl(self) -> bool {
         (Self::V1_1..=Self::V1_2).contains(&self)
-    }
-
-    /// Returns true if the statistics of ports, queues and groups say for how long these exist.
-    pub fn has_durations(self) -> bool {
-        self >= Self::V1_3
     }
 
     /// Returns true if a packet that no entry matches goes to the controller, and is not only
@@ -138,12 +96,6 @@ impl Version {
     /// events with their reasons.
     pub fn has_bundles(self) -> bool {
         self >= Self::V1_4
-    }
-
-    /// Returns true if one flow-mod deletes from all tables: 1.0 knows no tables, 1.1 no number for
-    /// all of them.
-    pub fn deletes_from_all_tables(self) -> bool {
-        self != Self::V1_1
     }
 
     /// Returns true if a set-field may have a mask.
@@ -165,11 +117,6 @@ impl Version {
     /// Returns true if a meter is an action, and not an instruction.
     pub(crate) fn meters_by_action(self) -> bool {
         self >= Self::V1_5
-    }
-
-    /// Returns true if a controller may have auxiliary connections.
-    pub fn has_auxiliary_connections(self) -> bool {
-        self >= Self::V1_3
     }
 }
 
@@ -232,7 +179,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::Version;
-    use crate::message::{ErrorMsg, Hello};
+    use crate::message::ErrorMsg;
     use crate::{Codec, Message};
 
     #[test]
@@ -245,8 +192,7 @@ mod tests {
             (Version::V1_4, cfg!(feature = "v1_4")),
             (Version::V1_5, cfg!(feature = "v1_5")),
         ] {
-            let only_this = Hello::default().negotiate(version.number(), Version::SPOKEN);
-            assert_eq!(only_this == Some(version), is_on, "{version:?}");
+            assert_eq!(Version::SPOKEN.contains(&version), is_on, "{version:?}");
             let codec = Codec::new(version, Default::default());
             let mut bytes = Vec::new();
             let error = Message::Error(ErrorMsg::default());

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+#[cfg(feature = "connections")]
 use crate::version::Version;
 
 /// The version bitmap of a hello: bit `n % 32` of word `n / 32` says that wire version `n` is
@@ -14,6 +15,7 @@ pub struct Hello {
     pub bitmap: Vec<u32>,
 }
 
+#[cfg(feature = "connections")]
 impl Hello {
     /// A hello that offers `versions`.
     pub fn offering(versions: &[Version]) -> Self {

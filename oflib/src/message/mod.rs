@@ -157,6 +157,7 @@ messages! {
 }
 
 /// The types of messages that only switches send: replies and asynchronous messages.
+#[cfg(feature = "connections")]
 pub(crate) const FROM_SWITCH: [u8; 14] = [6, 8, 10, 11, 12, 19, 21, 23, 25, 27, 30, 31, 32, 35];
 
 impl Message {

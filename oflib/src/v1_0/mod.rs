@@ -104,6 +104,7 @@ messages! {
 
 /// The type that a message of this type has in the model: 1.1 put GROUP_MOD and TABLE_MOD in
 /// between.
+#[cfg(feature = "connections")]
 pub(crate) fn model_type(ty: u8) -> Option<u8> {
     match ty {
         0..=14 => Some(ty),
