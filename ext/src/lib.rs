@@ -21,6 +21,7 @@ pub mod queues;
 pub mod status;
 pub mod trace;
 
+pub use common::list::{Listed, ValueList};
 pub use common::saved::SavedExtension;
 pub use common::trial_map::TrialMap;
 

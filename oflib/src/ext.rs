@@ -3,7 +3,6 @@
 //! A row of numbers needs nothing else. What has lists, actions or matches in it is a structure
 //! with a [`TypedBody`], which any crate may declare.
 
-mod list;
 #[cfg(feature = "text")]
 mod parse;
 mod rows;
@@ -21,7 +20,6 @@ use crate::parse_error::ParseError;
 use crate::version::Version;
 use crate::wire::{Bytes, Reader, TextForm, Wire, Writer, be_number};
 
-pub use list::{Listed, ValueList};
 pub use rows::{Arg, Audience, ExtErrors, ExtKind, ExtRow, Usage};
 
 /// The depth to which experimenter values with bodies may be nested, such as a list of actions in

@@ -30,9 +30,10 @@ pub use wire::{EntryState, PathMod, PathPortRecord, PathRecord, PathTableRecord,
 
 use alloc::vec::Vec;
 
-use bofuss_oflib::ext::{ExtKind, ExtRow, Listed, ValueList};
+use bofuss_oflib::ext::{ExtKind, ExtRow};
 use bofuss_oflib::{ExtValue, Field};
 
+use crate::common::list::{Listed, ValueList};
 use crate::common::saved::SavedExtension;
 
 /// This extension adds no fields.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use bofuss_datapath::{ControlContext, Metric, MetricKind, ReplyPart, Time};
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{ExtRow, ValueList};
+use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, Match};
 
@@ -14,6 +14,7 @@ use super::rules::table_miss_takes_it;
 use super::table::{PathEntry, PathState, VlanHost, host_at, place};
 use super::wire::{EntryState, PathMod, PathPortRecord, PathRecord, PathTableRecord, TableUse};
 use super::{ENTRIES, PORTS, TABLES};
+use crate::common::list::ValueList;
 
 /// The number of entries or ports that one part of a reply visits.
 const RECORDS_PER_PART: usize = 500;

@@ -4,7 +4,7 @@
 use alloc::format;
 use core::fmt;
 
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, Mac, ParseError, PortNo};
@@ -13,6 +13,7 @@ use super::error::{BAD_COMMAND, BAD_VALUE};
 use super::neighbours::NeighbourKind;
 use super::table::place;
 use crate::common::args::Args;
+use crate::common::list::Listed;
 use crate::common::words::{named, place_of};
 
 /// The VLAN value that means all VLANs in a deletion.

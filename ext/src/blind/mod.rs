@@ -16,11 +16,12 @@ use bofuss_datapath::{
     ControlContext, Hook, HookContext, HookEffect, Metric, MetricKind, ReplyPart, Time, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{Arg, ExtKind, ExtRow, ValueList};
+use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
 
+use crate::common::list::ValueList;
 use error::{EXPERIMENTER, FULL, NO_PREDICATE, UNKNOWN_KEYWORD};
 use predicate::Predicate;
 

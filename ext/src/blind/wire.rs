@@ -3,7 +3,7 @@
 use alloc::format;
 use core::fmt;
 
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::message::multipart::table_features::FieldId;
 use bofuss_oflib::text::parse_bytes;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
@@ -12,6 +12,7 @@ use bofuss_oflib::{Catalogue, DecodeError, Field, ParseError};
 use super::error::BAD_FIELD;
 use super::predicate::{PredicateFields, TRAPDOOR_BYTES, Trapdoor};
 use crate::common::args::Args;
+use crate::common::list::Listed;
 
 /// Bytes after a table's number, up to the next one of 32 bits.
 const PAD_BYTES: usize = 3;

@@ -5,7 +5,6 @@ use alloc::{boxed::Box, collections::BTreeMap, format, string::String, vec::Vec}
 
 use bofuss_datapath::{ControlContext, Hook, HookEffect, Metric, MetricKind, ReplyPart, Time};
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowRemoved, PortMod};
 use bofuss_oflib::types::TableId;
@@ -20,6 +19,7 @@ use super::optical::PortOpticalSet;
 use super::port::{DrivenPort, MAX_DRIVERS, values_of};
 use super::wire::{DriverLine, PortEvent, PortSet, PortValues};
 use super::{DRIVER_TOLD, PORT_EVENT, PORT_OPTICAL, VALUES, told};
+use crate::common::list::ValueList;
 
 /// The most entries of a switch whose drivers are told those that there are; how many they are told
 /// at a time, and how often.

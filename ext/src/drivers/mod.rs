@@ -18,7 +18,9 @@ pub use values::{MAX_VALUES, Name, Value, Values};
 pub use wire::{DriverLine, PortEvent, PortSet, PortValues, ToldLine};
 
 use bofuss_oflib::Field;
-use bofuss_oflib::ext::{ExtKind, ExtRow, ValueList};
+use bofuss_oflib::ext::{ExtKind, ExtRow};
+
+use crate::common::list::ValueList;
 
 /// The extension has no fields.
 pub static FIELDS: [Field; 0] = [];

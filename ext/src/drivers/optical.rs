@@ -3,7 +3,7 @@
 use alloc::{format, vec::Vec};
 use core::fmt;
 
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::message::multipart::port::{OpticalStats, OpticalStatsFlags};
 use bofuss_oflib::message::port::{OpticalPort, OpticalPortFeatures, OpticalPortMod};
 use bofuss_oflib::text::items;
@@ -11,6 +11,7 @@ use bofuss_oflib::wire::{Reader, Text, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ParseError, PortNo};
 
 use super::wire::take;
+use crate::common::list::Listed;
 
 /// How a controller configures an optical port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -4,13 +4,14 @@ use alloc::{string::String, vec::Vec};
 use core::{fmt, str};
 
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::{items, number};
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ParseError, PortNo};
 
 use super::error::BAD_VALUE;
 use super::values::{Name, Values};
+use crate::common::list::Listed;
 
 /// A line of the protocol between driver and switch: JSON, without its end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -19,7 +19,9 @@ pub use stage::{hook, verdict};
 pub use wire::{MAX_MAPS, MapEntries, MapMod, MapRequest, Notification, ProgramMod, RunProgram};
 
 use bofuss_oflib::Field;
-use bofuss_oflib::ext::{ExtKind, ExtRow, ValueList};
+use bofuss_oflib::ext::{ExtKind, ExtRow};
+
+use crate::common::list::ValueList;
 
 /// The extension has no fields.
 pub static FIELDS: [Field; 0] = [];

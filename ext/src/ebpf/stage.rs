@@ -7,7 +7,6 @@ use bofuss_datapath::{
 };
 use bofuss_oflib::action::Output;
 use bofuss_oflib::error::{BadAction, BadRequest};
-use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::types::{MaxLen, TableId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, PortNo};
@@ -18,6 +17,7 @@ use super::programs::Programs;
 use super::run::{Fault, Outside, run};
 use super::wire::{MapEntries, MapMod, Notification, ProgramMod, RunProgram};
 use super::{NOTIFICATION, VALUES};
+use crate::common::list::ValueList;
 
 /// What a program returns: a port, or one of these, of which all but the first have the numbers of
 /// BPFabric.

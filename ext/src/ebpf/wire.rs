@@ -3,7 +3,7 @@
 use alloc::{format, vec::Vec};
 use core::fmt;
 
-use bofuss_oflib::ext::{Listed, TypedBody, ValueList};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::parse_bytes;
 use bofuss_oflib::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ParseError};
@@ -13,6 +13,7 @@ use super::error::{BAD_COMMAND, BAD_INSTRUCTION, BAD_JUMP, BAD_KEY, BAD_LENGTH, 
 use super::map::{MapForm, MapKind};
 use super::name::Name;
 use crate::common::args::{Args, parse_number};
+use crate::common::list::{Listed, ValueList};
 
 /// The number in the action for which the entry says where the packet goes on.
 const NO_TABLE: u8 = 0xff;

@@ -12,11 +12,12 @@ use core::fmt;
 use bofuss_datapath::{ControlContext, Hook, HookEffect, Metric, MetricKind, ReplyPart, Time};
 use bofuss_oflib::catalogue::{MapError, Mapping};
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{ExtKind, ExtRow, ValueList};
+use bofuss_oflib::ext::{ExtKind, ExtRow};
 use bofuss_oflib::text::{parse_mapping, parse_spare, write_mapping};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, Message};
 
+use crate::common::list::ValueList;
 use crate::common::saved::SavedExtension;
 use error::{BAD_MAPPING, BAD_PLACE, ERRORS, EXPERIMENTER, IN_USE, MAPPED, NOT_MAPPED, TOO_MANY};
 

@@ -3,12 +3,13 @@
 use alloc::string::String;
 use core::fmt;
 
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::{parse_mapping, parse_spare};
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ParseError};
 
 use super::error::{BAD_COMMAND, BAD_MAPPING};
+use crate::common::list::Listed;
 
 /// The most bytes of a text; a mapping with all its words is shorter.
 const MAX_TEXT_BYTES: usize = 255;

@@ -14,13 +14,14 @@ use alloc::{boxed::Box, collections::BTreeMap, format, vec::Vec};
 
 use bofuss_datapath::{ControlContext, Hook, HookContext, HookEffect, ReplyPart, Verdict};
 use bofuss_oflib::error::{BadInstruction, BadRequest};
-use bofuss_oflib::ext::{BOFUSS, ExtKind, ExtRow, ValueList};
+use bofuss_oflib::ext::{BOFUSS, ExtKind, ExtRow};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, PortNo};
 
 use crate::common::beba::EXPERIMENTER;
 use crate::common::beba::{BAD_EXP_INSTRUCTION, BAD_EXP_LEN, BAD_EXP_MESSAGE};
+use crate::common::list::ValueList;
 use error::TEMPLATE_MOD_FAILED;
 
 /// The most templates that a switch keeps.

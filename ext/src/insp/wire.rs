@@ -3,13 +3,14 @@
 use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
 
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::{Actions, number, parse_actions, parse_bytes};
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Action, Catalogue, DecodeError, Match, ParseError};
 
 use super::error::BAD_COMMAND;
 use crate::common::beba::BAD_EXP_LEN;
+use crate::common::list::Listed;
 
 /// Bytes of a message after its command: the template's number and padding.
 const HEAD_BYTES: usize = 8;

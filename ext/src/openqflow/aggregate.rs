@@ -5,7 +5,7 @@ use alloc::{collections::BTreeMap, format};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::parse_port;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ParseError, PortNo};
@@ -15,6 +15,7 @@ use super::error::{BAD_COMMAND, BAD_VALUE, NO_KEY};
 use super::records::{QosRecord, take};
 use super::tuple::{FlowTuple, parse_masked_address};
 use crate::common::args::Args;
+use crate::common::list::Listed;
 
 /// The key of ports for which none is chosen, and of flows whose own key does not exist.
 pub const DEFAULT_KEY: u8 = 0;

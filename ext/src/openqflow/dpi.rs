@@ -5,7 +5,7 @@ use alloc::{collections::BTreeMap, format};
 use core::fmt;
 
 use bofuss_datapath::HookContext;
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::field::Header;
 use bofuss_oflib::text::parse_bytes;
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
@@ -17,6 +17,7 @@ use super::table::FlowTable;
 use super::tuple::FlowTuple;
 use super::write::{FlowWrite, HAS_FORWARD, HAS_QOS, flags};
 use crate::common::args::Args;
+use crate::common::list::Listed;
 
 /// The most signatures.
 const MAX_SIGNATURES: usize = 64;

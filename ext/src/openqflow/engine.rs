@@ -4,7 +4,6 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::{ControlContext, Time};
-use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
 use super::REPORT;
@@ -14,6 +13,7 @@ use super::flow::*;
 use super::records::ForwardRecord;
 use super::table::FlowTable;
 use super::write::FlowWrite;
+use crate::common::list::ValueList;
 
 /// The most flows about which engines keep state.
 const MAX_ENGINE_FLOWS: usize = 65_536;

@@ -3,7 +3,6 @@
 use alloc::{format, string::ToString, vec, vec::Vec};
 
 use bofuss_datapath::{HookContext, Time, UpcomingPacket};
-use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::field::TCP_FLAGS;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
@@ -25,6 +24,7 @@ use super::records::{ForwardRecord, QosRecord};
 use super::table::FlowTable;
 use super::tuple::FlowTuple;
 use super::{COPY, FORWARD, QOS, REPORT, VALUES};
+use crate::common::list::ValueList;
 
 /// The bits of TCP_FLAGS that end a connection: FIN and RST.
 const CLOSING_FLAGS: u128 = 0x005;

@@ -3,7 +3,7 @@
 use alloc::{format, vec::Vec};
 use core::fmt;
 
-use bofuss_oflib::ext::{Listed, TypedBody, ValueList};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::parse_port;
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, Message, ParseError, PortNo, Version};
@@ -15,6 +15,7 @@ use super::records::{QosRecord, take};
 use super::standard;
 use super::tuple::{FlowTuple, TupleMatch};
 use crate::common::args::Args;
+use crate::common::list::{Listed, ValueList};
 use crate::common::words::{named, place_of};
 
 /// Reasons of reports with their names; the number on the wire is the index.

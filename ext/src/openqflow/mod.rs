@@ -46,7 +46,9 @@ pub use write::FlowWrite;
 
 use bofuss_oflib::Field;
 use bofuss_oflib::error::BadInstruction;
-use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody, ValueList};
+use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody};
+
+use crate::common::list::ValueList;
 
 /// The name of this extension.
 const NAME: &str = "openqflow";

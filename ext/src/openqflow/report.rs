@@ -4,7 +4,6 @@ use alloc::{string::ToString, vec, vec::Vec};
 
 use bofuss_datapath::{ControlContext, Metric, MetricKind, ReplyPart, Time};
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{Listed, ValueList};
 use bofuss_oflib::wire::Text;
 use bofuss_oflib::{ErrorCode, ExtValue};
 
@@ -20,6 +19,7 @@ use super::table::FlowTable;
 use super::tuple::FlowTuple;
 use super::write::FlowWrite;
 use super::{COPY, LIMITS, NOTIFY, REPORT};
+use crate::common::list::{Listed, ValueList};
 
 /// The most records in one part of a reply.
 const RECORDS_PER_PART: usize = 200;

@@ -7,7 +7,6 @@ use bofuss_datapath::{
     Time, Trial, Upcoming, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, Message};
@@ -27,6 +26,7 @@ use super::{
     NOTIFY_STATES, RecordForm, STATE_CHANGED, SetGlobalState, SetState, ShortStats, StateChanged,
     StateDialect, StateMod, StateRequest, StateStats, error,
 };
+use crate::common::list::ValueList;
 
 /// Nanoseconds from the end of one search for expired flows to the next one: the interval at which
 /// the reference switches flush their tables.

@@ -46,7 +46,9 @@ pub(crate) use wire::{check_length, table_id};
 
 use bofuss_oflib::Field;
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, Listed, TypedBody, ValueList};
+use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody};
+
+use crate::common::list::{Listed, ValueList};
 
 /// An action's row.
 pub(crate) const fn action_row<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {

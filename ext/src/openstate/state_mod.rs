@@ -3,7 +3,7 @@
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ParseError};
 
@@ -16,6 +16,7 @@ use super::table::Transition;
 use super::wire::{check_key, get_timers, put_timers};
 use super::{N_TABLES, check_length, error, table_id};
 use crate::common::args::{Args, write_masked};
+use crate::common::list::Listed;
 
 /// One of a table's extractors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

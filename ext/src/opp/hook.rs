@@ -6,7 +6,6 @@ use bofuss_datapath::{
     Config, ControlContext, FlowStates, Hook, HookContext, HookEffect, LookupNote, Metric,
     MetricKind, OptionError, ReplyPart, Time, Trial, Upcoming, Verdict,
 };
-use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Message};
@@ -16,6 +15,7 @@ use super::fields::PacketFields;
 use super::saved::{self, Saved};
 use super::tables::RegisterTables;
 use super::{OppMod, RegisterMod, SetDataVar, WriteContext};
+use crate::common::list::ValueList;
 use crate::openstate::action::own_actions;
 use crate::openstate::commands::{self, CommandList};
 use crate::openstate::extractor::value_of_number;

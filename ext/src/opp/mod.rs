@@ -29,8 +29,9 @@ pub use saved::{SAVED, Saved};
 pub use state_mod::OppMod;
 pub use update::{MAX_OPERANDS, Update, UpdateFunction};
 
-use bofuss_oflib::ext::{BOFUSS, ExtKind, ExtRow, ValueList};
+use bofuss_oflib::ext::{BOFUSS, ExtKind, ExtRow};
 
+use crate::common::list::ValueList;
 use crate::openstate::saved_flow::SavedFlow;
 use crate::openstate::{N_ROWS, action_row, rows};
 

@@ -5,12 +5,13 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use bofuss_datapath::{ReplyPart, Time};
-use bofuss_oflib::ext::{Listed, TypedBody, ValueList};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ExtValue, ParseError};
 
 use super::tables::RegisterTables;
 use super::{OppMod, RESTORE_FLOW, SAVED_STATES, STATE_MOD, VALUES};
+use crate::common::list::{Listed, ValueList};
 use crate::common::saved::SavedExtension;
 use crate::openstate::StateMod;
 use crate::openstate::commands::{self, CommandList};

@@ -3,12 +3,13 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ParseError};
 
 use super::RegisterMod;
 use crate::common::args::Args;
+use crate::common::list::Listed;
 use crate::openstate::StateMod;
 use crate::openstate::args::take_table;
 use crate::openstate::state_mod::{COMMANDS, unknown};

@@ -16,12 +16,13 @@ use bofuss_datapath::{
     ControlContext, Hook, HookContext, HookEffect, Metric, MetricKind, ReplyPart, Time, Verdict,
 };
 use bofuss_oflib::error::{BadAction, BadRequest};
-use bofuss_oflib::ext::{Arg, ExtKind, ExtRow, ValueList};
+use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, PortNo};
 use bofuss_packet::offload::finish_checksum;
 
+use crate::common::list::ValueList;
 use error::{EXPERIMENTER, UNKNOWN_FLOW};
 
 /// The most flows with a sum; packets of a further one are only counted.

@@ -3,13 +3,14 @@
 use alloc::format;
 use core::fmt;
 
-use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::parse_bytes;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ParseError};
 
 use super::mac::{KEY_BYTES, Key};
 use crate::common::args::Args;
+use crate::common::list::Listed;
 
 impl Wire for Key {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {

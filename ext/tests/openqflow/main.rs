@@ -18,11 +18,11 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
 use bofuss_datapath::{Config, Engine, Metric, Time};
-use bofuss_ext::Switch;
 use bofuss_ext::openqflow::{AggregateRecord, FlowQuery, FlowRecord};
+use bofuss_ext::{Switch, ValueList};
 use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
-use bofuss_oflib::ext::{ExtKind, ValueList};
+use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
 use bofuss_oflib::message::{ErrorMsg, FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;

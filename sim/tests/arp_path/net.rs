@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bofuss_datapath::Time;
 use bofuss_embed::{Effect, EmbeddedConfig, EmbeddedSwitch, FailMode};
+use bofuss_ext::{Listed, ValueList};
 use bofuss_frame::OffloadCapabilities;
-use bofuss_oflib::ext::{ExtKind, Listed, ValueList};
+use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
 use bofuss_oflib::text::parse_flow;

@@ -1,8 +1,8 @@
 //! What ARP-Path knows of hosts, for operators: parts of the list, and changes.
 
 use bofuss_embed::record::RecordedInput;
+use bofuss_ext::ValueList;
 use bofuss_ext::arppath::{self, PathMod, PathRecord};
-use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::{ExtValue, Message, Version};
 use serde_json::{Value, json};
 

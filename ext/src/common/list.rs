@@ -3,13 +3,10 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::TypedBody;
-use crate::catalogue::Catalogue;
-use crate::error::{BadRequest, DecodeError};
-use crate::message::Message;
-use crate::parse_error::ParseError;
-use crate::version::Version;
-use crate::wire::{Reader, TextForm, Wire, Writer};
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::ext::TypedBody;
+use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
+use bofuss_oflib::{Catalogue, DecodeError, Message, ParseError, Version};
 
 /// The size in bytes of the length before each value, which includes itself.
 const LENGTH_BYTES: usize = 2;
