@@ -23,7 +23,7 @@ use crate::mods::{flow_mod, follow_up, port_mod, progress, table_mod};
 use crate::monitored::{Cause, begin_request, report_news};
 use crate::multipart::multipart;
 use crate::parts::Parts;
-use crate::queues::{queue_message, queues};
+use crate::queues::queues;
 use crate::request::{
     ConnId, HandlerResult, Origin, Outcome, Pending, Request, refuse_experimenters,
 };
@@ -251,7 +251,8 @@ fn experimenter<E: FrameEngine, I: SwitchIo>(
         let reply = Message::Experimenter(trace::trace(datapath, sink.now, value, 0)?);
         return Ok(Outcome::Reply(reply));
     }
-    if let Some(done) = queue_message(datapath, parts.identity, sink, value) {
+    #[cfg(feature = "queue_messages")]
+    if let Some(done) = crate::queues::queue_message(datapath, parts.identity, sink, value) {
         return done.map(|()| Outcome::Done);
     }
     extension_message(datapath, sink, conn, xid, value)?;
