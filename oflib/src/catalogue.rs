@@ -1,15 +1,11 @@
 //! All fields and experimenter values that a switch knows: the specification's and its extensions'.
 
-use alloc::{
-    boxed::Box,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::{fmt, slice};
 
 use crate::action::TAG_VLAN;
 use crate::added_header::{AddedHeader, AnyHeader};
+#[cfg(feature = "text")]
 use crate::error::{ErrorCode, ErrorRow};
 use crate::ext::{ExtKind, ExtRow};
 use crate::field::{At, FIELDS, Field, Header, KEY_BYTES, KEY_STANDARD_BYTES, Need};
@@ -330,26 +326,6 @@ impl Catalogue {
         rows.filter(move |row| row.kind == kind)
     }
 
-    /// The row of an error, of OpenFlow or of an experimenter.
-    pub fn error(&self, error: ErrorCode) -> Option<&'static ErrorRow> {
-        let mut names = self.error_names();
-        error.row().or_else(|| names.find(|row| row.error == error))
-    }
-
-    /// The errors of experimenters that have names, extension by extension.
-    pub fn error_names(&self) -> impl Iterator<Item = &'static ErrorRow> + '_ {
-        let values = self.values.iter().flat_map(|(_, rows)| *rows);
-        values.flat_map(|row| row.error_names)
-    }
-
-    /// An error with its name and meaning, or its numbers if it has none.
-    pub fn error_text(&self, error: ErrorCode) -> String {
-        match self.error(error) {
-            Some(row) => row.to_string(),
-            None => error.to_string(),
-        }
-    }
-
     /// The experimenter values that the extension of this name brought; none if there is none.
     pub fn values_of(&self, extension: &str) -> &'static [ExtRow] {
         let found = self.values.iter().find(|(name, _)| *name == extension);
@@ -384,6 +360,26 @@ impl Catalogue {
     pub fn field_named(&self, name: &str) -> Option<&'static Field> {
         let found = self.fields.iter().find(|f| f.is_called(name));
         found.map(|field| self.unmapped(field))
+    }
+
+    /// The row of an error, of OpenFlow or of an experimenter.
+    pub fn error(&self, error: ErrorCode) -> Option<&'static ErrorRow> {
+        let mut names = self.error_names();
+        error.row().or_else(|| names.find(|row| row.error == error))
+    }
+
+    /// The errors of experimenters that have names, extension by extension.
+    pub fn error_names(&self) -> impl Iterator<Item = &'static ErrorRow> + '_ {
+        let values = self.values.iter().flat_map(|(_, rows)| *rows);
+        values.flat_map(|row| row.error_names)
+    }
+
+    /// An error with its name and meaning, or its numbers if it has none.
+    pub fn error_text(&self, error: ErrorCode) -> String {
+        match self.error(error) {
+            Some(row) => format!("{row}"),
+            None => format!("{error}"),
+        }
     }
 }
 

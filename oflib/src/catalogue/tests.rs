@@ -1,5 +1,7 @@
 //! Rows that a catalogue takes from extensions and configurations, and rows that it refuses.
 
+use alloc::string::ToString;
+
 use super::*;
 use crate::ext::ExtKind;
 use crate::extension_fields;
@@ -206,6 +208,7 @@ fn fields_have_places_of_their_own_in_a_key() {
     );
 }
 
+#[cfg(feature = "text")]
 #[test]
 fn an_experimenters_error_has_the_name_that_a_row_of_it_brings() {
     mod errors {
