@@ -1,7 +1,7 @@
 //! The hooks of an extension: points on a packet's path and events of the switch, each with a
 //! default that does nothing.
 
-use alloc::{string::String, vec::Vec};
+use alloc::string::String;
 
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::{FlowMod, FlowRemoved, PortMod};
@@ -9,8 +9,8 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, Message, PortNo};
 
 use crate::{
-    Config, ControlContext, EgressDrop, HookContext, HookEffect, Metric, OptionError, ReplyPart,
-    Time, Verdict,
+    Config, ControlContext, EgressDrop, HookContext, HookEffect, OptionError, ReplyPart, Time,
+    Verdict,
 };
 #[cfg(feature = "lookahead")]
 use crate::{LookupNote, Upcoming};
@@ -263,7 +263,13 @@ pub trait Hook {
 
     /// Lists some of its counters and measurements for metrics, at most a few hundred; `from` is 0
     /// or what the previous call returned. Returns the place to continue with, if there are more.
-    fn metrics(&self, now: Time, from: u64, list: &mut Vec<Metric>) -> Option<u64> {
+    #[cfg(feature = "metrics")]
+    fn metrics(
+        &self,
+        now: Time,
+        from: u64,
+        list: &mut alloc::vec::Vec<crate::Metric>,
+    ) -> Option<u64> {
         None
     }
 

@@ -11,7 +11,7 @@ use bofuss_oflib::{ErrorCode, ExtValue, Message};
 #[cfg(feature = "lookahead")]
 use crate::Upcoming;
 use crate::hook::HookPoint;
-use crate::{Hook, HookEffect, Metric, Time};
+use crate::{Hook, HookEffect};
 
 /// The most plans whose numbers are remembered.
 const MAX_PLANS: usize = 1024;
@@ -209,12 +209,13 @@ impl Hooks {
     /// Counters of extension number `hook`, from a place that the extension defines. Returns the
     /// extension's name, and the place to continue with if there are more; `None` if there is no
     /// such extension.
+    #[cfg(feature = "metrics")]
     pub fn metrics(
         &self,
-        now: Time,
+        now: crate::Time,
         hook: usize,
         from: u64,
-        list: &mut Vec<Metric>,
+        list: &mut Vec<crate::Metric>,
     ) -> Option<(&'static str, Option<u64>)> {
         let hook = self.all.get(hook)?;
         Some((hook.name(), hook.metrics(now, from, list)))

@@ -23,6 +23,8 @@ mod hook;
 mod hook_context;
 mod hook_effect;
 mod hooks;
+#[cfg(feature = "metrics")]
+mod metric;
 mod option_error;
 mod port;
 mod qos;
@@ -77,7 +79,7 @@ pub use control::{
     queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, QueueError},
     reconfigure,
 };
-pub use control_context::{Asker, ControlContext, HookAnswer, Metric, MetricKind, ReplyPart};
+pub use control_context::{Asker, ControlContext, HookAnswer, ReplyPart};
 pub use datapath::{Datapath, Settled, TableCounts};
 #[cfg(feature = "microflows")]
 pub use egress::{Aggregate, Guarantees, MAX_MICROFLOWS, Microflow, Standing};
@@ -94,6 +96,8 @@ pub use hook_context::{HeldPacket, HookContext, LookupNote, NOTE_WORDS};
 pub use hook_effect::{HookEffect, Verdict};
 #[cfg(feature = "replicas")]
 pub use meters::sharing::MeterShare;
+#[cfg(feature = "metrics")]
+pub use metric::{Metric, MetricKind};
 pub use option_error::OptionError;
 pub use pipeline::{
     bridge::Bridge,
