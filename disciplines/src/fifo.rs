@@ -24,7 +24,7 @@ impl Fifo {
 
 impl Discipline for Fifo {
     fn check(&self, id: QueueId, spec: &QueueSpec) -> Result<(), &'static str> {
-        spec.is_only_a_maximum(id)
+        LoneQueue::check(id, spec)
     }
 
     fn enqueue(

@@ -23,6 +23,19 @@ impl LoneQueue {
         this
     }
 
+    /// Checks that a port whose only queue this is may have such a queue. Errors: why not, in words.
+    pub(crate) fn check(id: QueueId, spec: &QueueSpec) -> Result<(), &'static str> {
+        let plain = QueueSpec {
+            max: spec.max,
+            ..QueueSpec::default()
+        };
+        if id == DEFAULT_QUEUE && *spec == plain {
+            Ok(())
+        } else {
+            Err("a port with this discipline has queue 0 only, and of it a maximum only")
+        }
+    }
+
     /// Returns when both rates allow the next frame.
     pub(crate) fn due(&self) -> Time {
         self.queue.max.due.max(self.pace.due)

@@ -109,7 +109,7 @@ impl<O: FrameOrder> SingleQueue<O> {
 
 impl<O: FrameOrder> Discipline for SingleQueue<O> {
     fn check(&self, id: QueueId, spec: &QueueSpec) -> Result<(), &'static str> {
-        spec.is_only_a_maximum(id)
+        LoneQueue::check(id, spec)
     }
 
     fn enqueue(

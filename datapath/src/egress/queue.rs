@@ -70,21 +70,6 @@ impl Default for QueueSpec {
     }
 }
 
-impl QueueSpec {
-    /// Checks that a discipline with a single queue supports it. Errors: why not, in words.
-    pub fn is_only_a_maximum(&self, id: QueueId) -> Result<(), &'static str> {
-        let plain = Self {
-            max: self.max,
-            ..Self::default()
-        };
-        if id == DEFAULT_QUEUE && *self == plain {
-            Ok(())
-        } else {
-            Err("a port with this discipline has queue 0 only, and of it a maximum only")
-        }
-    }
-}
-
 /// A rate's clock: when the next frame is due.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
