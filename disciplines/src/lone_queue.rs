@@ -23,7 +23,7 @@ impl LoneQueue {
         this
     }
 
-    /// Checks that a port whose only queue this is may have such a queue. Errors: why not, in words.
+    /// Checks that a port with one queue may have such a queue. Errors: why not, in words.
     pub(crate) fn check(id: QueueId, spec: &QueueSpec) -> Result<(), &'static str> {
         let plain = QueueSpec {
             max: spec.max,

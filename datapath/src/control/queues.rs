@@ -1,8 +1,8 @@
 //! Creating, changing and deleting the queues of ports.
 //!
 //! OpenFlow can read queues and not make them, so these calls come from the administrator and from
-//! the messages of `agent/src/queues.rs`. Their errors are OpenFlow's, with a sentence for the
-//! administrator.
+//! the messages of `agent/src/queues/messages.rs`. Their errors are OpenFlow's, with a sentence for
+//! the administrator.
 
 use alloc::{collections::BTreeMap, collections::btree_map::Entry, vec::Vec};
 
