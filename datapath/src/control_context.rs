@@ -103,7 +103,7 @@ impl ControlContext<'_> {
     /// Returns what a port has promised by QoS records; `None` if its discipline heeds none.
     #[cfg(feature = "microflows")]
     pub fn guarantees(&self, port: PortNo) -> Option<crate::Guarantees> {
-        self.egress.get(&port)?.discipline.guarantees()
+        self.egress.get(&port)?.guarantees()
     }
 
     /// Returns true if packets wait at a port whose QoS records have this number of a microflow.

@@ -112,6 +112,12 @@ impl Egress {
         self.row.name
     }
 
+    /// The guarantees that its discipline has granted; `None` if it ignores QoS records.
+    #[cfg(feature = "microflows")]
+    pub fn guarantees(&self) -> Option<crate::Guarantees> {
+        self.discipline.guarantees()
+    }
+
     /// Its queues, by number.
     pub fn queues(&self) -> &[Queue] {
         self.discipline.queues()

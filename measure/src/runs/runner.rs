@@ -205,6 +205,7 @@ fn record_of(
     (round, case, point): RunStep<'_>,
     outcome: PointOutcome,
 ) -> ResultRecord {
+    let delay = outcome.summary();
     ResultRecord {
         case: case.name.into(),
         point,
@@ -215,7 +216,7 @@ fn record_of(
         marks: outcome.marks,
         notes: outcome.notes,
         metrics: outcome.metrics,
-        delay: outcome.summary(),
+        delay,
         raw: None,
         flows: None,
         baseline: None,
