@@ -49,7 +49,7 @@ pub struct Side {
     pub value_sets: BTreeMap<u32, Vec<ValueSetMember>>,
     /// The digests that a controller wants, by id.
     pub digests: BTreeMap<u32, DigestQueue>,
-    /// How many entries have a timeout, at least.
+    /// Whether an entry may have a timeout: one has or had one.
     pub timeouts: bool,
     pub next_own: u32,
 }

@@ -126,6 +126,7 @@ impl Loading<'_> {
                     let removed = switch.delete(table, handle);
                     removed.expect("it was added, so that it is there and no constant");
                 }
+                // A file sets actions, which no action profile counts.
                 Before::Default(table, does) => switch.state.tables[table].default = does,
                 Before::Group(id, replicas) => {
                     put_back(&mut switch.state.replication.groups, id, replicas);
