@@ -31,10 +31,8 @@ const VERSIONS: [SpokenVersion; 2] = [
     (Version::V1_5, "OpenFlow15"),
 ];
 /// Those of the long tier.
-const FURTHER_VERSIONS: [SpokenVersion; 2] = [
-    (Version::V1_3, "OpenFlow13"),
-    (Version::V1_4, "OpenFlow14"),
-];
+const FURTHER_VERSIONS: [SpokenVersion; 2] =
+    [(Version::V1_3, "OpenFlow13"), (Version::V1_4, "OpenFlow14")];
 
 /// In each version, at least this many flows are the same.
 const LEAST_SAME: usize = 60;

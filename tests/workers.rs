@@ -145,7 +145,10 @@ fn frames_that_wait_for_room_are_not_overtaken_when_their_flows_move() {
         "qdisc replace dev {} root tbf rate 20mbit burst 20000 limit 100000000",
         lab.port(2)
     );
-    if !run(Command::new("tc").args(slow.split(' '))).status.success() {
+    if !run(Command::new("tc").args(slow.split(' ')))
+        .status
+        .success()
+    {
         // Not every kernel has it.
         return;
     }

@@ -83,7 +83,9 @@ pub use control_context::{Asker, ControlContext, HookAnswer, ReplyPart};
 pub use datapath::{Datapath, Settled, TableCounts};
 #[cfg(feature = "microflows")]
 pub use egress::{Aggregate, Guarantees, MAX_MICROFLOWS, Microflow, Standing};
-pub use egress::{DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate};
+pub use egress::{
+    DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate,
+};
 #[cfg(feature = "replicas")]
 pub use flow_states::{
     Agreement, DispatchFields, FlowStates, HashedWord, StateKey, TakenStates, last_factor,

@@ -187,9 +187,8 @@ mod tests {
         results.records.extend([marked, wrong, forced, lossy]);
         // What a switch does wrong is said of the switch, and no number is computed from it.
         let is_computed = |one: &String| !one.starts_with("Stability");
-        let computed = |all: Vec<String>| -> Vec<String> {
-            all.into_iter().filter(is_computed).collect()
-        };
+        let computed =
+            |all: Vec<String>| -> Vec<String> { all.into_iter().filter(is_computed).collect() };
         assert_eq!(computed(of(&results)), computed(plain));
         let table = compare::table(&results, &results);
         assert!(table.contains("| 10,301 (frames lost) | 10,301 (frames lost) | - |"));

@@ -17,8 +17,8 @@ use crate::runs::signals;
 use crate::subject::controller::{STALL_SECONDS, SwitchAddress};
 use crate::subject::faults::Faults;
 use crate::subject::forward;
-use crate::subject::time_stamps::TimeStamps;
 use crate::subject::reflector::reflect_all;
+use crate::subject::time_stamps::TimeStamps;
 use crate::subject::{TestSubject, virtual_stamps};
 use crate::testbed::traffic::open;
 

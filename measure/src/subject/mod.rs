@@ -13,9 +13,7 @@ pub mod truth;
 
 use std::path::{Path, PathBuf};
 
-use bofuss_ports::{
-    AfPacket, NetNs, StampOffer, StampSource, StampedSocket,
-};
+use bofuss_ports::{AfPacket, NetNs, StampOffer, StampSource, StampedSocket};
 
 use crate::error::Result;
 use crate::subject::controller::SwitchAddress;
