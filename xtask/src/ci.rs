@@ -7,7 +7,6 @@ use std::thread;
 use std::time::Instant;
 
 use crate::command::{all_succeeded, cargo, cargo_with, succeed};
-use crate::cost::GuideCases;
 use crate::package::BuildKind;
 use crate::reference::{self, PageAction};
 use crate::{
@@ -176,11 +175,9 @@ fn with_steps(
             Tier::All => examples::run(root, target, ""),
             Tier::Lint | Tier::Check | Tier::Test => examples::run(root, target, examples::IN_TEST),
         }),
-        ("cost", Tier::Test, Behind, &|| {
-            cost::run_part(root, target, GuideCases::First)
-        }),
+        ("cost", Tier::Test, Behind, &|| cost::first(root, target)),
         ("cost of further cases", Tier::All, Behind, &|| {
-            cost::run_part(root, target, GuideCases::Others)
+            cost::others(root, target)
         }),
         ("lints of the tutorials", Tier::All, Behind, &|| {
             cost::check(root, target, "lint")

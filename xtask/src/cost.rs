@@ -37,7 +37,7 @@ struct Tutorial {
 
 /// Which cases of a guide to try.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum GuideCases {
+enum GuideCases {
     /// The first one.
     First,
     /// All but the first one.
@@ -54,11 +54,18 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
     try_all(&cases, root, target)
 }
 
-/// Tries these cases of each guide.
+/// Tries the first case of each guide.
 ///
 /// Errors: those of [`run`].
-pub(crate) fn run_part(root: &Path, target: &Path, part: GuideCases) -> Result<(), String> {
-    try_all(&part_of(cases(root)?, part), root, target)
+pub(crate) fn first(root: &Path, target: &Path) -> Result<(), String> {
+    try_all(&part_of(cases(root)?, GuideCases::First), root, target)
+}
+
+/// Tries all but the first case of each guide.
+///
+/// Errors: those of [`run`].
+pub(crate) fn others(root: &Path, target: &Path) -> Result<(), String> {
+    try_all(&part_of(cases(root)?, GuideCases::Others), root, target)
 }
 
 /// These cases of each guide, of all in the order of the guides.

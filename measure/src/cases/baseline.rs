@@ -55,7 +55,11 @@ impl Baseline {
     pub fn marks(&self, delay: Option<&Summary>) -> Vec<String> {
         let mut marks = Vec::new();
         let wire = &self.wire;
-        if delay.is_some_and(|delay| bounds(delay).0 <= wire.median_bounds().1) {
+        let is_told = |delay: &Summary| {
+            let [(low, _), (_, most)] = bounds(delay, wire);
+            low > most
+        };
+        if delay.is_some_and(|delay| !is_told(delay)) {
             let p50 = wire.p50 / 1e3;
             let mark = format!("not told from the wire, whose p50 is {p50:.1} us in this round");
             marks.push(mark);
@@ -68,10 +72,19 @@ impl Baseline {
     }
 }
 
-/// Bounds of the median of what is between the ends, nanoseconds.
-fn bounds(delay: &Summary) -> Interval {
+/// What the far ends take of delays and of their baseline, nanoseconds. Of frames that another
+/// machine sends back it is not known: then both are compared whole.
+fn far_ends(delay: &Summary, baseline: &CalibrationPoint) -> [f64; 2] {
+    let both = [delay.far_end, baseline.far_end];
+    if both.contains(&0.0) { [0.0; 2] } else { both }
+}
+
+/// Bounds of the medians of what is between the ends, of delays and of their baseline, nanoseconds.
+fn bounds(delay: &Summary, baseline: &CalibrationPoint) -> [Interval; 2] {
+    let [own, others] = far_ends(delay, baseline);
     let (low, high) = delay.p50_95.unwrap_or((delay.p50, delay.p50));
-    (low - delay.far_end, high - delay.far_end)
+    let (least, most) = baseline.median_bounds();
+    [(low - own, high - own), (least - others, most - others)]
 }
 
 /// The interval of what is added to the median delay of a baseline, nanoseconds: over the
@@ -79,14 +92,14 @@ fn bounds(delay: &Summary) -> Interval {
 /// only if its delays are independent.
 pub fn added(pairs: &[(&Summary, &CalibrationPoint)]) -> Option<Interval> {
     if let [(delay, baseline)] = pairs {
-        let known = delay.p50_95.filter(|_| !delay.correlated);
-        let (low, high) = known.map(|_| bounds(delay))?;
-        let (least, most) = baseline.median_bounds();
+        delay.p50_95.filter(|_| !delay.correlated)?;
+        let [(low, high), (least, most)] = bounds(delay, baseline);
         return Some(((low - most).max(0.0), (high - least).max(0.0)));
     }
-    let differences = pairs
-        .iter()
-        .map(|(delay, of)| (delay.p50 - delay.far_end) - (of.p50 - of.far_end));
+    let differences = pairs.iter().map(|(delay, of)| {
+        let [own, others] = far_ends(delay, of);
+        (delay.p50 - own) - (of.p50 - others)
+    });
     let differences: Vec<f64> = differences.collect();
     // In a round in which the baseline was slower, nothing was added that can be told.
     let (low, high) = interval_from_zero(&differences, CONFIDENCE)?;
@@ -278,5 +291,23 @@ mod tests {
             ..Summary::of(&[24_000; 100]).unwrap()
         };
         assert_eq!(between.marks(Some(&switch)), [""; 0]);
+    }
+
+    #[test]
+    fn round_trips_by_another_machine_are_compared_whole() {
+        // Only the far end of the wire, which is the meter's own, says what it takes.
+        let delays = [1_022_000, 1_024_000].map(|ns| Summary::of(&[ns; 100]).unwrap());
+        let wires = [22_000, 24_000].map(|ns| CalibrationPoint {
+            far_end: 12_000.0,
+            ..path(ns, 0.0)
+        });
+        let pairs: Vec<_> = delays.iter().zip(&wires).collect();
+        assert_eq!(added(&pairs), Some((1_000_000.0, 1_000_000.0)));
+        assert_eq!(added(&pairs[..1]), Some((1_000_000.0, 1_000_000.0)));
+        let same = Baseline {
+            wire: wires[0].clone(),
+            yardstick: path(0, 0.0),
+        };
+        assert_eq!(same.marks(Summary::of(&[22_000; 100]).as_ref()).len(), 1);
     }
 }

@@ -87,10 +87,9 @@ impl CalibrationPoint {
         }
     }
 
-    /// Bounds of the median of what is between the ends, nanoseconds.
+    /// Bounds of the median, nanoseconds.
     pub fn median_bounds(&self) -> Interval {
-        let (low, high) = self.p50_95.unwrap_or((self.p50, self.p50));
-        (low - self.far_end, high - self.far_end)
+        self.p50_95.unwrap_or((self.p50, self.p50))
     }
 }
 

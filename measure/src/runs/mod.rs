@@ -1,6 +1,7 @@
 //! Runs: the command line, the rounds, and the folder of results.
 
 pub mod cli;
+pub mod durable;
 pub mod guard;
 pub mod machine;
 pub mod paper_run;

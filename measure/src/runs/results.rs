@@ -16,6 +16,7 @@ use crate::cases::calibration::Calibration;
 use crate::cases::point::{CaseVerdict, Point, ResultMetric};
 use crate::cases::table_size::AT_LEAST;
 use crate::error::{Error, Result};
+use crate::runs::durable;
 use crate::runs::raw::{self, RAW, quoted};
 use crate::runs::signed::{NumberSign, Signed};
 use crate::statistics::Summary;
@@ -356,19 +357,7 @@ impl Store {
     ///
     /// Errors: the system's.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
-        let path = self.folder.join(name);
-        // What was there stays if the disk is full.
-        let fresh = self.folder.join(format!("{name}.new"));
-        let written = write_through(&fresh, text).and_then(|()| fs::rename(&fresh, &path));
-        if written.is_err() {
-            let _ = fs::remove_file(fresh);
-        }
-        written.map_err(|e| self.failed(name, e))?;
-        // The name is kept, too, where the system can do that.
-        if let Ok(folder) = File::open(&self.folder) {
-            let _ = folder.sync_all();
-        }
-        Ok(path)
+        durable::replace(&self.folder, name, text).map_err(|e| self.failed(name, e))
     }
 
     /// Writes all numbers as a table for other programs.
@@ -379,13 +368,6 @@ impl Store {
         }
         self.write(CSV, &text).map(drop)
     }
-}
-
-/// Writes a file that a power failure does not take: it may have the rules of a switch.
-fn write_through(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 fn csv_rows(record: &ResultRecord) -> String {

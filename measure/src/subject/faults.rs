@@ -135,7 +135,7 @@ impl<P: PortDriver> FaultyPort<P> {
     }
 }
 
-/// Returns random numbers that depend on all bits of any seed, 0 too, from the first one on.
+/// Returns random numbers, others for each seed; it may be 0.
 fn random_of(seed: u64) -> Box<dyn FnMut() -> u64> {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     Box::new(random(seed.wrapping_mul(GOLDEN) | 1))
