@@ -18,7 +18,7 @@ use crate::cases::table_size::AT_LEAST;
 use crate::error::{Error, Result};
 use crate::runs::durable;
 use crate::runs::raw::{self, RAW, quoted};
-use crate::runs::signed::{NumberSign, Signed};
+use crate::runs::signed::{NumberSign, SMALL_LOSS, Signed};
 use crate::statistics::Summary;
 use crate::subject::time_stamps::TimeStamps;
 
@@ -180,10 +180,6 @@ impl ResultRecord {
         self.counts() && self.forced().next().is_none()
     }
 }
-
-/// The share of frames up to which their loss changes no delay that is shown: if they were the
-/// slowest, the 99th percentile would be the 99.1th.
-pub const SMALL_LOSS: f64 = 0.001;
 
 /// The name of the median delay among metrics.
 pub const DELAY: &str = "delay";
