@@ -1,6 +1,7 @@
 // Structs and bytes of messages: all vectors of OpenFlow 1.3 are read, written again and freed.
 #include "check.h"
 
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <sstream>

@@ -19,6 +19,9 @@ use serde_json::{Value, json};
 const MOST_SHARE: u64 = 20;
 /// How long the first worker keeps all states at least, in nanoseconds.
 const LEAST_PAUSE_NS: u64 = 100_000_000;
+/// The most time that counts of what workers waited for room, in nanoseconds: that of moving flows
+/// to the first worker and away.
+const MOST_WAITED_NS: u64 = 200_000_000;
 
 /// How frames are divided among workers.
 pub(super) struct DispatchNow {
@@ -38,6 +41,8 @@ pub(super) struct DispatchNow {
     gathered: Time,
     /// and how long that took, in nanoseconds.
     gathering_ns: u64,
+    /// How long workers have waited since then for room at ports, because flows moved.
+    waited_ns: u64,
     /// Until when the first worker keeps all, because messages that need them follow each other.
     kept_until: Option<Time>,
     /// True if something has to see all frames.
@@ -62,6 +67,7 @@ impl DispatchNow {
             readers: Vec::new(),
             gathered: Time(0),
             gathering_ns: 0,
+            waited_ns: 0,
             kept_until: None,
             is_watched: false,
         }
@@ -83,14 +89,22 @@ impl DispatchNow {
     /// Notes that a message needed the states of all, and between which times they were moved if
     /// they were apart. If that would take a good part of the time, they stay together for a while.
     pub(super) fn note_need(&mut self, were_apart: bool, (begin, end): (Time, Time)) {
-        let is_often = begin.since(self.gathered) < MOST_SHARE * self.gathering_ns;
+        let moving_ns = self.gathering_ns + self.waited_ns;
+        let is_often = begin.since(self.gathered) < MOST_SHARE * moving_ns;
         if were_apart {
-            (self.gathered, self.gathering_ns) = (end, end.since(begin));
+            (self.gathered, self.gathering_ns) = (end, end.since(begin) + self.waited_ns);
+            self.waited_ns = 0;
         }
         if self.kept_until.is_some() || were_apart && is_often {
             let pause_ns = LEAST_PAUSE_NS.max(MOST_SHARE * self.gathering_ns);
             self.kept_until = Some(end.after(pause_ns));
         }
+    }
+
+    /// Notes between which times workers waited for room at ports, because flows moved: then no
+    /// worker forwards, so it counts as the time of moving states.
+    pub(super) fn note_wait(&mut self, (begin, end): (Time, Time)) {
+        self.waited_ns = MOST_WAITED_NS.min(self.waited_ns + end.since(begin));
     }
 
     /// Until when the first worker keeps all states, if that is later than now.
@@ -318,6 +332,18 @@ mod tests {
         assert_eq!(need(true, 1130), Some(1232), "2 of 30 ms");
         assert_eq!(need(false, 1200), Some(1302), "they are together");
         assert_eq!(need(true, 1400), None);
+    }
+
+    #[test]
+    fn states_stay_together_longer_if_ports_have_no_room_when_flows_move() {
+        const MS: u64 = 1_000_000;
+        let mut dispatch = by(named(&["ipv4_src"]));
+        let times = |begin: u64, end: u64| (Time(begin * MS), Time(end * MS));
+        dispatch.note_need(true, times(1000, 1002));
+        dispatch.note_wait(times(1002, 1052));
+        dispatch.note_need(true, times(1500, 1502));
+        let until = dispatch.kept_until();
+        assert_eq!(until, Some(Time((1502 + 20 * 52) * MS)), "52 of 500 ms");
     }
 
     #[test]

@@ -226,15 +226,21 @@ impl Workers<'_> {
         self.gather_states();
         // This worker may have received frames since it has stopped the others.
         self.finish_backlog();
+        let begin = self.clock.now();
         if let Some(followers) = &mut self.io.followers {
             followers.empty_ports(Instant::now() + ROOM_PATIENCE);
+            followers.dispatch.note_wait((begin, self.clock.now()));
         }
         let stays = changes.iter().all(|(_, _, rule)| *rule == ALL_HERE);
         for (number, before, rule) in changes {
             self.change_rule(number, &before, rule)?;
         }
         if !stays {
+            let begin = self.clock.now();
             self.io.ports.empty_until(Instant::now() + ROOM_PATIENCE);
+            if let Some(followers) = &mut self.io.followers {
+                followers.dispatch.note_wait((begin, self.clock.now()));
+            }
         }
         Ok(())
     }
