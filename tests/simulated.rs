@@ -12,7 +12,7 @@ use serde_json::Value;
 const RATES: [FlowTime; 2] = [
     FlowTime {
         mbps: 10,
-        lasts: 18,
+        lasts: 20,
         beginning: 10,
     },
     FlowTime {
