@@ -28,9 +28,10 @@ pub struct Faults {
     pub spread: Duration,
     /// The share that is dropped, at random.
     pub loss: f64,
-    /// Of frames that pass, one in this many is repeated; 0 is none.
+    /// Of frames that pass, one in this many is repeated: in turn, or at random if there is a seed;
+    /// 0 is none.
     pub duplicate_every: u64,
-    /// Of frames that pass, one in this many is overtaken by the next one; 0 is none.
+    /// Of frames that pass, one in this many is overtaken by the next one, likewise.
     pub reorder_every: u64,
     /// Seed of what is at random, or none for always the same.
     pub seed: Option<u64>,
@@ -114,6 +115,15 @@ impl<P: PortDriver> FaultyPort<P> {
         }
     }
 
+    /// Returns true if this frame is one in so many.
+    fn is_chosen(&mut self, every: u64) -> bool {
+        let number = match self.faults.seed {
+            Some(_) => (self.next)(),
+            None => self.passed,
+        };
+        every > 0 && number.is_multiple_of(every)
+    }
+
     fn take(&mut self, frame: Frame, pool: &Pool, now: Instant) {
         let share = (self.next)() as f64 / u64::MAX as f64;
         if share < self.faults.loss {
@@ -121,11 +131,12 @@ impl<P: PortDriver> FaultyPort<P> {
             return;
         }
         self.passed += 1;
-        let twin = is_turn(self.passed, self.faults.duplicate_every)
+        let twin = self
+            .is_chosen(self.faults.duplicate_every)
             .then(|| pool.frame(frame.bytes()))
             .flatten();
         let frames = [frame].into_iter().chain(twin);
-        if is_turn(self.passed, self.faults.reorder_every) && self.held.is_empty() {
+        if self.is_chosen(self.faults.reorder_every) && self.held.is_empty() {
             self.held.extend(frames);
             return;
         }
@@ -139,10 +150,6 @@ impl<P: PortDriver> FaultyPort<P> {
 fn random_of(seed: u64) -> Box<dyn FnMut() -> u64> {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     Box::new(random(seed.wrapping_mul(GOLDEN) | 1))
-}
-
-fn is_turn(count: u64, every: u64) -> bool {
-    every > 0 && count.is_multiple_of(every)
 }
 
 impl<P: PortDriver> PortDriver for FaultyPort<P> {
