@@ -5,6 +5,7 @@
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::{io, mem};
 
+use bofuss_frame::Frame;
 use libc::{c_int, c_uint};
 
 use crate::{Link, OpenError, packet_socket, sys};
@@ -129,6 +130,21 @@ impl StampedSocket {
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(true),
             Err(error) => Err(error),
         }
+    }
+
+    /// Sends frames, as many as there is room for, and removes them from the list. Returns how many.
+    ///
+    /// Errors: the system's.
+    pub fn send_all(&self, frames: &mut Vec<Frame>) -> io::Result<usize> {
+        let mut sent = 0;
+        for frame in frames.iter() {
+            if !self.send(frame.bytes())? {
+                break;
+            }
+            sent += 1;
+        }
+        frames.drain(..sent);
+        Ok(sent)
     }
 
     /// The next frame that was sent and stamped, if there is one.

@@ -9,7 +9,7 @@ use crate::cases::workbench::{Limits, USUAL_MBPS, Workbench};
 use crate::error::{Error, Result};
 use crate::runs::signed::{NumberSign, SMALL_LOSS};
 use crate::statistics::{Interval, Summary, greatest};
-use crate::subject::probe::{MAX_DEVIATION, Observation, ProbeLoad};
+use crate::subject::probe::{Observation, ProbeLoad, is_faithful};
 use crate::subject::template::Template;
 use crate::subject::time_stamps::TimeStamps;
 
@@ -76,8 +76,7 @@ impl CalibrationPoint {
     /// The sign of its delays: there are none of a load that was not sent, and those of the frames
     /// that arrived are not those of all.
     pub fn sign(&self) -> NumberSign {
-        let (wanted, achieved) = self.rate;
-        if (achieved - wanted).abs() > wanted * MAX_DEVIATION {
+        if !is_faithful(self.rate) {
             NumberSign::Marked
         } else if self.loss > SMALL_LOSS {
             NumberSign::Lossy

@@ -9,7 +9,7 @@ use crate::cases::point::{CaseVerdict, Point, PointOutcome};
 use crate::cases::rule_check;
 use crate::cases::workbench::{Limits, Workbench};
 use crate::error::{ControlError, Result};
-use crate::subject::controller::{ControlSession, METER_COOKIE};
+use crate::subject::controller::{ControlSession, Controlled, METER_COOKIE};
 
 /// Rules of a bulk change, and flow-mods that are timed one by one.
 const BULK: [u32; 2] = [1_000, 10_000];
@@ -60,15 +60,25 @@ fn time_bulk(
 /// their own; those of the meter are not among them.
 fn emptied(bench: &mut Workbench<'_>) -> Result<u64> {
     bench.set_rules(&[])?;
-    let controller = bench.control()?;
-    if controller.count_until(0, ControlSession::entry_count)? == 0 {
+    kept_entries(bench.control()?, 0, ControlSession::entry_count)
+}
+
+/// The number of entries of a switch that are not the meter's, of which it has `ours` by a count.
+///
+/// Errors: the connection's.
+pub fn kept_entries(
+    controller: &mut ControlSession,
+    ours: u64,
+    count: fn(&mut ControlSession) -> Controlled<u64>,
+) -> Result<u64> {
+    if controller.count_until(ours, count)? == ours {
         return Ok(0);
     }
     Ok(own_entries(&controller.entries()?))
 }
 
 /// The number of some entries that are not the meter's.
-pub fn own_entries(entries: &[FlowMod]) -> u64 {
+fn own_entries(entries: &[FlowMod]) -> u64 {
     let own = entries.iter().filter(|entry| entry.cookie != METER_COOKIE);
     own.count() as u64
 }

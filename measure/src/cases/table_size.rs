@@ -7,7 +7,7 @@ use std::time::Instant;
 use bofuss_oflib::Message;
 use bofuss_oflib::message::FlowModCommand;
 
-use crate::cases::changes::own_entries;
+use crate::cases::changes::kept_entries;
 use crate::cases::flow_mods::judged;
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
 use crate::cases::rule_check::{self, RuleCheck};
@@ -196,11 +196,7 @@ fn limit(bench: &mut Workbench<'_>, kind: &str) -> Result<PointOutcome> {
     let catch_all = format!("{CATCH_ALL}drop");
     bench.set_rules(&[catch_all])?;
     // The rule of frames that no other matches is there, too, and those of the switch's own.
-    let controller = bench.control()?;
-    let mut others = controller.count_until(1, ControlSession::table_count)?;
-    if others != 1 {
-        others = 1 + own_entries(&controller.entries()?);
-    }
+    let others = 1 + kept_entries(bench.control()?, 1, ControlSession::table_count)?;
     let before = memory(bench);
     let filled = fill(bench, kind, 1)?;
     let mut outcome = PointOutcome::default().with("rules", "", f64::from(filled.count));

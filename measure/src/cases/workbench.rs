@@ -341,7 +341,7 @@ impl<'a> Workbench<'a> {
         // Only plain frames go back.
         let echo = self.is_echo() && template.is_reflectable();
         if echo {
-            reflector = self.subject.reflector(stamped.then_some(&template.sent))?;
+            reflector = self.subject.reflector(stamped)?;
             template.arriving = template.arriving.reflected();
         } else if self.subject.is_reflected_elsewhere() {
             return Err("this case needs both ends at this machine".into());

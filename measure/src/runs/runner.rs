@@ -161,9 +161,9 @@ pub fn run(
         if (bench.over)() {
             return Ok(false);
         }
-        let delays_ns = outcome.delays_ns.clone();
         let flows = std::mem::take(&mut outcome.flows);
         let delay = outcome.summary();
+        let delays_ns = std::mem::take(&mut outcome.delays_ns);
         let unsteady = delay.as_ref().and_then(Summary::unsteady);
         outcome.notes.extend(unsteady);
         let mut beyond = std::mem::take(&mut outcome.beyond);
@@ -187,6 +187,7 @@ pub fn run(
             outcome.marks.extend(beyond);
         }
         let mut record = record_of(info, (round, case, point), outcome);
+        record.delay = delay;
         record.baseline = baseline;
         if !flows.is_empty() {
             let file = raw::file(&record.case, &record.point, round, "csv");
@@ -199,13 +200,12 @@ pub fn run(
     Ok(true)
 }
 
-/// The record of a step, without its delays' file.
+/// The record of a step, without its delays and their file.
 fn record_of(
     info: &RunInfo,
     (round, case, point): RunStep<'_>,
     outcome: PointOutcome,
 ) -> ResultRecord {
-    let delay = outcome.summary();
     ResultRecord {
         case: case.name.into(),
         point,
@@ -216,7 +216,7 @@ fn record_of(
         marks: outcome.marks,
         notes: outcome.notes,
         metrics: outcome.metrics,
-        delay,
+        delay: None,
         raw: None,
         flows: None,
         baseline: None,

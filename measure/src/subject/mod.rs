@@ -5,6 +5,7 @@ pub mod controller;
 pub mod faults;
 pub mod forward;
 pub mod installed;
+pub mod passage;
 pub mod probe;
 pub mod reflector;
 pub mod template;
@@ -21,7 +22,6 @@ use crate::subject::faults::Faults;
 use crate::subject::forward::READY;
 use crate::subject::probe::FrameProbe;
 use crate::subject::reflector::{FarEnd, Reflector};
-use crate::subject::template::SignedFrame;
 use crate::subject::time_stamps::{StampedEnds, TimeStamps};
 use crate::subject::truth::TrueDelays;
 use crate::testbed::foreign::{kernel_datapath, original_is_in};
@@ -343,17 +343,17 @@ impl TestSubject {
         }
     }
 
-    /// Reflects frames at the far side, if another machine does not. The chosen clock stamps those
-    /// that are signed as `stamped`.
+    /// Reflects frames at the far side, if another machine does not. The chosen clock stamps
+    /// them if asked to.
     ///
     /// Errors: the interface's.
-    pub fn reflector(&self, stamped: Option<&SignedFrame>) -> Result<Option<Reflector>> {
+    pub fn reflector(&self, stamped: bool) -> Result<Option<Reflector>> {
         if self.is_reflected_elsewhere() {
             return Ok(None);
         }
         let mut far_end = None;
-        if let (Some(frame), Some(source)) = (stamped, self.stamps.source()) {
-            far_end = Some(FarEnd::new(self.stamped_socket(true, source)?, frame));
+        if let Some(source) = self.stamps.source().filter(|_| stamped) {
+            far_end = Some(FarEnd::new(self.stamped_socket(true, source)?));
         }
         Ok(Some(Reflector::start(self.port(true)?, far_end)))
     }

@@ -30,7 +30,7 @@ static NEXT_RUN: AtomicU16 = AtomicU16::new(0);
 /// this.
 const RECENT: usize = 1 << 16;
 /// A generator is true to its rate if what it achieves differs from it by at most this share.
-pub const MAX_DEVIATION: f64 = 0.01;
+const MAX_DEVIATION: f64 = 0.01;
 
 /// A load.
 #[derive(Clone, Copy)]
@@ -135,8 +135,13 @@ impl Observation {
 
     /// Returns true if the generator was neither slower nor faster than its rate by more than 1 %.
     pub fn is_faithful(&self) -> bool {
-        (self.rate.1 - self.rate.0).abs() <= self.rate.0 * MAX_DEVIATION
+        is_faithful(self.rate)
     }
+}
+
+/// Returns true if a rate that was achieved, the second, is that which was wanted within 1 %.
+pub fn is_faithful((wanted, achieved): (f64, f64)) -> bool {
+    (achieved - wanted).abs() <= wanted * MAX_DEVIATION
 }
 
 /// The two ends of what is measured, or one if frames come back to it.

@@ -1,18 +1,18 @@
 //! Sends frames back where they come from, and stamps how long each was here.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bofuss_frame::{Frame, Pool};
+use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, BATCH_FRAMES, PortDriver, StampedSocket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::{Error, Result};
 use crate::statistics::median;
-use crate::subject::template::{SignedFrame, reflect};
+use crate::subject::passage::Passage;
+use crate::subject::template::reflect;
 use crate::testbed::net::context;
 
 /// Bytes of frames in a reflector.
@@ -21,8 +21,6 @@ const POOL_BYTES: usize = 16 << 20;
 const LOOK: Duration = Duration::from_millis(50);
 /// The pause of a reflector whose port has no room.
 const PAUSE: Duration = Duration::from_micros(20);
-/// Frames of which the far end has no departure yet: beyond these it begins anew.
-const MAX_INSIDE: usize = 1 << 16;
 /// The far end in errors.
 const FAR: &str = "the far end";
 
@@ -36,9 +34,7 @@ pub struct Reflector {
 /// woke the processor, so that a wire's round trips have another share of it than a switch's.
 pub struct FarEnd {
     socket: StampedSocket,
-    frame: SignedFrame,
-    /// The arrivals of frames that have not departed, by run and number.
-    inside: HashMap<(u16, u32), u64>,
+    passage: Passage,
     took_ns: Vec<f64>,
 }
 
@@ -78,29 +74,13 @@ impl Drop for Reflector {
 }
 
 impl FarEnd {
-    /// Stamps frames that are signed as this one, by a socket of their own.
-    pub fn new(socket: StampedSocket, frame: &SignedFrame) -> Self {
+    /// Stamps frames by a socket of their own.
+    pub fn new(socket: StampedSocket) -> Self {
         Self {
             socket,
-            frame: frame.clone(),
-            inside: HashMap::new(),
+            passage: Passage::new(),
             took_ns: Vec::new(),
         }
-    }
-
-    /// Sends frames, as many as there is room for, and removes them from the list.
-    ///
-    /// Errors: the interface's.
-    fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize> {
-        let mut sent = 0;
-        for frame in frames.iter() {
-            if !self.socket.send(frame.bytes()).map_err(context(FAR))? {
-                break;
-            }
-            sent += 1;
-        }
-        frames.drain(..sent);
-        Ok(sent)
     }
 
     /// Notes the stamps that have come.
@@ -108,21 +88,11 @@ impl FarEnd {
     /// Errors: the interface's.
     fn collect(&mut self) -> Result<()> {
         while let Some(stamped) = self.socket.next_received().map_err(context(FAR))? {
-            let signature = self.frame.read_from_end(stamped.bytes);
-            if let Some((signature, at)) = signature.zip(stamped.nanos) {
-                if self.inside.len() >= MAX_INSIDE {
-                    self.inside.clear();
-                }
-                self.inside.insert((signature.run, signature.number), at);
-            }
+            self.passage.arrived(&stamped);
         }
         while let Some(stamped) = self.socket.next_sent().map_err(context(FAR))? {
-            let signature = self.frame.read_from_end(stamped.bytes);
-            if let Some((signature, at)) = signature.zip(stamped.nanos) {
-                let arrived = self.inside.remove(&(signature.run, signature.number));
-                let took = arrived.and_then(|arrived| at.checked_sub(arrived));
-                self.took_ns.extend(took.map(|took| took as f64));
-            }
+            let departed = self.passage.departed(&stamped);
+            self.took_ns.extend(departed.map(|(_, took)| took as f64));
         }
         Ok(())
     }
@@ -157,7 +127,7 @@ pub fn reflect_all(
         }
         while !back.is_empty() && !over() {
             let sent = match &mut far_end {
-                Some(far_end) => far_end.send(&mut back)?,
+                Some(far_end) => far_end.socket.send_all(&mut back).map_err(context(FAR))?,
                 None => port.send(&mut back).map_err(context(FAR))?,
             };
             if sent == 0 {

@@ -128,14 +128,7 @@ impl StampedEnds {
     ///
     /// Errors: the interface's.
     pub fn send(&mut self, frames: &mut Vec<Frame>) -> Result<()> {
-        let mut sent = 0;
-        for frame in frames.iter() {
-            if !self.near.send(frame.bytes()).map_err(|e| e.to_string())? {
-                break;
-            }
-            sent += 1;
-        }
-        frames.drain(..sent);
+        self.near.send_all(frames).map_err(|e| e.to_string())?;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The true delays of a forwarder with faults: from the kernel's stamp of a frame's arrival at one
 //! of its ports to that of its departure from the other, which the meter has no part in.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use bofuss_frame::Frame;
 use bofuss_ports::{StampSource, StampedSocket};
 
 use crate::error::Result;
-use crate::subject::template::{FrameSignature, Template};
+use crate::subject::passage::Passage;
 use crate::testbed::net::context;
 
 /// Bytes of a record: the number of a frame in its run, and its delay in nanoseconds.
@@ -23,10 +23,7 @@ const FILE: &str = "the file of true delays";
 pub struct TruthKeeper {
     arrivals: StampedSocket,
     departures: StampedSocket,
-    template: Template,
-    /// The stamps of the frames of this run that are inside, by their number.
-    run: u16,
-    inside: HashMap<u32, u64>,
+    passage: Passage,
     file: File,
 }
 
@@ -39,9 +36,7 @@ impl TruthKeeper {
         Ok(Self {
             arrivals: StampedSocket::open(from, StampSource::Kernel).map_err(context(from))?,
             departures: StampedSocket::open(to, StampSource::Kernel).map_err(context(to))?,
-            template: Template::plain(0),
-            run: 0,
-            inside: HashMap::new(),
+            passage: Passage::new(),
             file,
         })
     }
@@ -51,42 +46,18 @@ impl TruthKeeper {
     /// Errors: the interfaces', or the file's.
     pub fn send(&mut self, frames: &mut Vec<Frame>) -> Result<()> {
         while let Some(stamped) = self.arrivals.next_received().map_err(context("arrivals"))? {
-            let signature = self.template.sent.read(stamped.bytes);
-            if let Some((signature, at)) = signature.zip(stamped.nanos) {
-                if signature.run != self.run {
-                    (self.run, self.inside) = (signature.run, HashMap::new());
-                }
-                self.inside.insert(signature.number, at);
-            }
+            self.passage.arrived(&stamped);
         }
-        let mut sent = 0;
-        for frame in frames.iter() {
-            let departures = &self.departures;
-            if !departures
-                .send(frame.bytes())
-                .map_err(context("departures"))?
-            {
-                break;
-            }
-            sent += 1;
-        }
-        frames.drain(..sent);
+        let departures = &mut self.departures;
+        departures.send_all(frames).map_err(context("departures"))?;
         let mut records = Vec::new();
-        while let Some(stamped) = self.departures.next_sent().map_err(context("departures"))? {
-            let signature = self.template.sent.read(stamped.bytes);
-            if let Some((signature, at)) = signature.zip(stamped.nanos) {
-                records.extend(self.record(signature, at).into_iter().flatten());
+        while let Some(stamped) = departures.next_sent().map_err(context("departures"))? {
+            if let Some((number, delay_ns)) = self.passage.departed(&stamped) {
+                records.extend(number.to_le_bytes());
+                records.extend(delay_ns.to_le_bytes());
             }
         }
         self.file.write_all(&records).map_err(context(FILE))
-    }
-
-    /// The record of a frame that departed, if it is the first of its number.
-    fn record(&mut self, signature: FrameSignature, at: u64) -> Option<Vec<u8>> {
-        let arrived = self.inside.remove(&signature.number)?;
-        let mut record = signature.number.to_le_bytes().to_vec();
-        record.extend(at.saturating_sub(arrived).to_le_bytes());
-        (signature.run == self.run).then_some(record)
     }
 }
 
