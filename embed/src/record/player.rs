@@ -112,13 +112,7 @@ impl Player {
             None
         };
         self.look_for_additions();
-        let mut io = PlayerIo {
-            denied,
-            answers: Answers::default(),
-            connections: &self.connections,
-            holds_packets: self.holds_packets,
-            outputs: Vec::new(),
-        };
+        let mut io = PlayerIo::new(denied, &self.connections, self.holds_packets);
         match message {
             Some(message) => take_message(&mut self.switch, at, input, message, &mut io)?,
             None => take(&mut self.switch, &self.make, at, input, &mut io)?,
@@ -138,13 +132,7 @@ impl Player {
         denied: &[u32],
     ) -> Vec<RecordedOutput> {
         self.look_for_additions();
-        let mut io = PlayerIo {
-            denied,
-            answers: Answers::default(),
-            connections: &self.connections,
-            holds_packets: self.holds_packets,
-            outputs: Vec::new(),
-        };
+        let mut io = PlayerIo::new(denied, &self.connections, self.holds_packets);
         self.switch.message(at, conn, request, &mut io);
         io.outputs
     }
@@ -272,13 +260,7 @@ fn reconfigure(
     io: &mut PlayerIo<'_>,
 ) -> Result<(), RecordError> {
     // The outputs of the new switch before it is taken over are not outputs of this input.
-    let mut aside = PlayerIo {
-        denied: &[],
-        answers: Answers::default(),
-        connections: io.connections,
-        holds_packets: io.holds_packets,
-        outputs: Vec::new(),
-    };
+    let mut aside = PlayerIo::new(&[], io.connections, io.holds_packets);
     let mut other = make(&new.config)?;
     for (port, offloads) in &new.ports {
         other.ports(at, &mut aside, |ports| {
@@ -296,7 +278,18 @@ fn reconfigure(
     Ok(())
 }
 
-impl PlayerIo<'_> {
+impl<'a> PlayerIo<'a> {
+    /// For one input, of which these questions are answered with no.
+    fn new(denied: &'a [u32], connections: &'a RecordedConnections, holds_packets: bool) -> Self {
+        Self {
+            denied,
+            answers: Answers::default(),
+            connections,
+            holds_packets,
+            outputs: Vec::new(),
+        }
+    }
+
     fn answer(&self) -> bool {
         self.denied.binary_search(&self.answers.next()).is_err()
     }
