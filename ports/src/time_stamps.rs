@@ -132,7 +132,8 @@ impl StampedSocket {
         }
     }
 
-    /// Sends frames, as many as there is room for, and removes them from the list. Returns how many.
+    /// Sends frames, as many as there is room for, and removes them from the list. Returns their
+    /// number.
     ///
     /// Errors: the system's.
     pub fn send_all(&self, frames: &mut Vec<Frame>) -> io::Result<usize> {
