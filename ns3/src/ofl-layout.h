@@ -17,6 +17,21 @@ void OflSwapValue(uint32_t header, uint8_t* value);
 // Adds a field to a match.
 void OflAddField(ofl_match* match, ofl_match_tlv* field);
 
+// The type that a struct has or is read with; of no struct, the other one.
+template <class A, class T>
+uint16_t
+TypeOf(A& a, T* place, uint16_t otherwise)
+{
+    if constexpr (A::IS_READER)
+    {
+        return a.Peek(2);
+    }
+    else
+    {
+        return place ? static_cast<uint16_t>(place->type) : otherwise;
+    }
+}
+
 template <class A>
 void
 Lay(A& a, ofl_match_tlv*& place)
@@ -89,15 +104,7 @@ template <class A>
 void
 Lay(A& a, ofl_action_header*& place)
 {
-    uint16_t type = 0;
-    if constexpr (A::IS_READER)
-    {
-        type = a.Peek(2);
-    }
-    else
-    {
-        type = place ? place->type : OFPAT_EXPERIMENTER;
-    }
+    uint16_t type = TypeOf(a, place, OFPAT_EXPERIMENTER);
     a.Frame(1, [&] {
         switch (type)
         {
@@ -185,15 +192,7 @@ template <class A>
 void
 Lay(A& a, ofl_instruction_header*& place)
 {
-    uint16_t type = 0;
-    if constexpr (A::IS_READER)
-    {
-        type = a.Peek(2);
-    }
-    else
-    {
-        type = place ? place->type : OFPIT_EXPERIMENTER;
-    }
+    uint16_t type = TypeOf(a, place, OFPIT_EXPERIMENTER);
     uint16_t length = 0;
     auto head = [&](ofl_instruction_header& s) {
         a.template Number<2>(s.type);
@@ -275,15 +274,7 @@ template <class A>
 void
 Lay(A& a, ofl_meter_band_header*& place)
 {
-    uint16_t type = 0;
-    if constexpr (A::IS_READER)
-    {
-        type = a.Peek(2);
-    }
-    else
-    {
-        type = place ? place->type : OFPMBT_DROP;
-    }
+    uint16_t type = TypeOf(a, place, OFPMBT_DROP);
     a.Frame(1, [&] {
         auto* s = a.template Make<ofl_meter_band_dscp_remark>(place);
         uint16_t length = 0;

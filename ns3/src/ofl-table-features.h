@@ -89,15 +89,7 @@ template <class A>
 void
 Lay(A& a, ofl_table_feature_prop_header*& place)
 {
-    uint16_t type = 0;
-    if constexpr (A::IS_READER)
-    {
-        type = a.Peek(2);
-    }
-    else
-    {
-        type = place ? place->type : static_cast<uint16_t>(OFPTFPT_EXPERIMENTER);
-    }
+    uint16_t type = TypeOf(a, place, OFPTFPT_EXPERIMENTER);
     a.Frame(8, [&] { LayPropertyOf(a, place, type); });
     a.Drop(place);
 }
