@@ -147,17 +147,8 @@ class OflReader
     template <class T, class N, class F>
     void List(T**& items, N& count, F item)
     {
-        std::vector<T*> read;
-        while (m_isOk && m_at < m_end)
-        {
-            size_t at = m_at;
-            read.push_back(nullptr);
-            item(read.back());
-            m_isOk = m_isOk && m_at > at;
-        }
-        count = read.size();
-        items = static_cast<T**>(xcalloc(read.size() + 1, sizeof(T*)));
-        std::copy(read.begin(), read.end(), items);
+        // Pointers, one behind the other.
+        Array(items, count, item);
     }
 
     // The same, one behind the other in memory.
@@ -299,10 +290,7 @@ class OflWriter
     template <class T, class N, class F>
     void List(T**& items, N& count, F item)
     {
-        for (size_t i = 0; i < count; i++)
-        {
-            item(items[i]);
-        }
+        Array(items, count, item);
     }
 
     template <class T, class N, class F>
