@@ -1,4 +1,4 @@
-// What the examples have in common: switches in a line with a host at each end, and checks.
+// What the examples have in common: switches in a line with a host at each end, packets, and checks.
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -27,6 +27,16 @@ Check(bool holds, const std::string& text)
     {
         std::exit(1);
     }
+}
+
+// A packet of 60 bytes, of an Ethernet type from 0x8800 on.
+inline ns3::Ptr<ns3::Packet>
+PacketOfType(uint8_t type)
+{
+    std::vector<uint8_t> frame(60);
+    frame[12] = 0x88;
+    frame[13] = type;
+    return ns3::Create<ns3::Packet>(frame.data(), frame.size());
 }
 
 // Since 3.38 ns-3 has another application that pings, which says the number of the request, too.

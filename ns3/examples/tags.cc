@@ -43,10 +43,7 @@ static uint32_t g_tagged = 0;
 static void
 Send(Ptr<OFSwitch13Device> device, uint8_t type)
 {
-    std::vector<uint8_t> frame(60);
-    frame[12] = 0x88;
-    frame[13] = type;
-    Ptr<Packet> packet = Create<Packet>(frame.data(), frame.size());
+    Ptr<Packet> packet = PacketOfType(type);
     SocketPriorityTag ofPacket;
     ofPacket.SetPriority(5);
     packet->AddPacketTag(ofPacket);

@@ -15,12 +15,9 @@ static std::map<uint32_t, uint32_t> g_tableDrops;
 static void
 Send(Ptr<OFSwitch13Device> device, uint8_t type, uint32_t count)
 {
-    std::vector<uint8_t> frame(60);
-    frame[12] = 0x88;
-    frame[13] = type;
     for (uint32_t i = 0; i < count; i++)
     {
-        device->ReceiveFromSwitchPort(Create<Packet>(frame.data(), frame.size()), 1);
+        device->ReceiveFromSwitchPort(PacketOfType(type), 1);
     }
 }
 
