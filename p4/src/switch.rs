@@ -273,14 +273,6 @@ impl Switch {
         self.state.tables[table].has_priorities()
     }
 
-    /// The entries of a table that have been idle for their timeout at `now`.
-    pub fn idle(&self, table: usize, now: u64) -> impl Iterator<Item = Handle> {
-        let entries = self.state.tables[table].iter();
-        entries
-            .filter(move |(_, entry)| entry.is_idle(now))
-            .map(|(handle, _)| handle)
-    }
-
     /// What an entry does, with the values as wide as they are.
     fn checked(&self, table: &Table, does: Does) -> Result<Does> {
         match (does, table.profile) {
