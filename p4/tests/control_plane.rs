@@ -178,14 +178,12 @@ fn entries_without_packets_become_idle() {
     let mut switch = switch("control_plane");
     let (table, handle) = add_metered(&mut switch);
     let idle = |switch: &Switch, now: u64| -> Vec<Handle> {
-        let entries = switch.entries(table);
-        let idle = entries.filter(|(_, entry)| entry.is_idle(now));
+        let idle = switch.entries(table).filter(|(_, e)| e.is_idle(now));
         idle.map(|(handle, _)| handle).collect()
     };
     assert_eq!(idle(&switch, 1 << 40).len(), 0);
-    switch
-        .set_idle_timeout(table, handle, 100)
-        .expect("the table has timeouts");
+    let set = switch.set_idle_timeout(table, handle, 100);
+    set.expect("the table has timeouts");
     answer(&mut switch, 4, 1, 50);
     assert_eq!(idle(&switch, 149).len(), 0);
     assert_eq!(idle(&switch, 150), [handle]);
