@@ -192,6 +192,17 @@ impl Drop for Process {
     }
 }
 
+/// Options that say how many workers a switch has, or that are for one worker.
+const OF_WORKERS: [&str; 4] = ["--workers", "--record", "--p4", "on"];
+
+/// The option that gives a switch with these options as many workers as the runner asks for.
+fn workers(arguments: &[&str]) -> Option<String> {
+    let wanted = std::env::var("BOFUSS_WORKERS").ok();
+    let wanted = wanted.filter(|count| !count.is_empty())?;
+    let says = arguments.iter().any(|word| OF_WORKERS.contains(word));
+    (!says).then(|| format!("--workers={wanted}"))
+}
+
 /// A switch with one host at each port; host i has the address 10.0.0.i.
 pub struct Lab {
     /// The switch's process.
@@ -229,6 +240,7 @@ impl Lab {
         command
             .args(["run", "--name", &name, "--log", "debug"])
             .args(arguments);
+        command.args(workers(arguments));
         for i in hosts.keys().filter(|_| with_ports) {
             command.args(["--port", &port(number, *i)]);
         }

@@ -1,5 +1,6 @@
 //! How many packets a second one worker and two forward, in memory, and how many flow-mods a
-//! second they make.
+//! second they make: also beside another switch that makes as many, because two processors that
+//! share caches or a core do less than twice what one does.
 //!
 //! `cargo bench -p bofuss-workers`. Each worker has a generator on its own thread, which fills the
 //! frames that have left with its flows in random order. A worker's rate is in its processor time,
@@ -10,7 +11,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use bofuss_agent::{ConnId, FailMode, Identity};
@@ -38,6 +39,8 @@ const ROUNDS: usize = 9;
 const CONN: ConnId = ConnId(1);
 /// Flow-mods of one call.
 const BATCH: usize = 10_000;
+/// Entries that a switch gets in a round of flow-mods.
+const ENTRIES: u32 = 100_000;
 
 /// The addresses and ports of flow number `n`, as they are in a frame.
 fn tuple(n: u32) -> [u8; 12] {
@@ -223,11 +226,13 @@ impl Bench {
         Time(self.clock.elapsed().as_nanos() as u64)
     }
 
-    /// Adds an entry for each of these flows. Returns how many were added in a second.
-    fn add(&mut self, flows: Range<u32>) -> f64 {
+    /// Adds an entry for each of these flows, once all who add have met. Returns how many were added
+    /// in a second.
+    fn add(&mut self, flows: Range<u32>, all: &Barrier) -> f64 {
         let entries = flows.clone().map(|n| (n, entry(n, &self.catalogue)));
         let mut entries: VecDeque<_> = entries.collect();
         drop(self.workers.sent());
+        all.wait();
         let began = Instant::now();
         while !entries.is_empty() {
             let batch = entries.drain(..entries.len().min(BATCH));
@@ -277,9 +282,11 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Compares one worker with two, in turns, so that what else the machine does slows both down.
-fn compare(flows: u32) {
+fn compare_rates(flows: u32) {
     let mut benches = [1, 2].map(|count| Bench::new(count, flows));
-    let added = benches.each_mut().map(|bench| bench.add(0..flows));
+    for bench in &mut benches {
+        bench.add(0..flows, &Barrier::new(1));
+    }
     let mut rates = [Vec::new(), Vec::new()];
     let mut times = Vec::new();
     for round in 0..=ROUNDS {
@@ -296,14 +303,41 @@ fn compare(flows: u32) {
     }
     let [one, two] = rates.each_mut().map(|rates| median(rates) / 1e6);
     println!(
-        "{flows} flows: {one:.2} Mpps, with two workers {two:.2} Mpps, {:.2} times; \
-         {:.0} and {:.0} flow-mods/s",
+        "{flows} flows: {one:.2} Mpps, with two workers {two:.2} Mpps, {:.2} times",
         median(&mut times),
-        added[0],
-        added[1]
+    );
+}
+
+/// The flow-mods a second of the slowest of some switches that make them at once, each with so many
+/// workers.
+fn flow_mods(switches: usize, workers: usize) -> f64 {
+    let all = Barrier::new(switches);
+    let add = || Bench::new(workers, ENTRIES).add(0..ENTRIES, &all);
+    std::thread::scope(|scope| {
+        let switches: Vec<_> = (0..switches).map(|_| scope.spawn(add)).collect();
+        let rates = switches.into_iter().map(|rate| rate.join().unwrap());
+        rates.fold(f64::INFINITY, f64::min)
+    })
+}
+
+/// Compares the flow-mods of one worker, of one beside another switch, and of two workers.
+fn compare_flow_mods() {
+    let mut rates = [Vec::new(), Vec::new(), Vec::new()];
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        let now = [(1, 1), (2, 1), (1, 2)].map(|(switches, workers)| flow_mods(switches, workers));
+        (0..3).for_each(|case| rates[case].push(now[case]));
+        (0..2).for_each(|yardstick| times[yardstick].push(now[2] / now[yardstick]));
+    }
+    let [one, beside, two] = rates.each_mut().map(|rates| median(rates));
+    let [of_one, of_beside] = times.each_mut().map(|times| median(times));
+    println!(
+        "{ENTRIES} flow-mods: {one:.0}/s, beside another switch {beside:.0}/s, with two workers \
+         {two:.0}/s, {of_one:.2} and {of_beside:.2} times"
     );
 }
 
 fn main() {
-    [1_000, 1_000_000].into_iter().for_each(compare);
+    [1_000, 1_000_000].into_iter().for_each(compare_rates);
+    compare_flow_mods();
 }

@@ -6,8 +6,6 @@
 //! processed after the change while another is still processed before it.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
-use std::thread::Thread;
 use std::time::Duration;
 
 use bofuss_datapath::{EntryUse, MeterShare, OutOfStep, ReplicaCounts, TakenStates, Time};
@@ -16,6 +14,8 @@ use crate::change::Change;
 use crate::dispatch::Dispatch;
 use crate::fault::Fault;
 use crate::source::Source;
+use crate::threads::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use crate::threads::thread::{self, Thread};
 use crate::worker::{GivenStates, Progress, Worker};
 
 /// How long the leader waits for a follower. A burst takes microseconds, and so does a slice of a
@@ -119,7 +119,7 @@ impl Leash {
                 }
                 Err(TryRecvError::Empty) => {
                     if !worker.burst() {
-                        std::thread::park();
+                        thread::park();
                     }
                 }
                 Err(TryRecvError::Disconnected) => return,

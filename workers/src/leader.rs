@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 use bofuss_datapath::{DispatchBy, Time};
 
@@ -11,6 +10,8 @@ use crate::dispatch::Dispatch;
 use crate::exchange::{Follower, Order};
 use crate::fault::Fault;
 use crate::source::Source;
+use crate::threads::mpsc::{Receiver, Sender, TryRecvError};
+use crate::threads::thread;
 use crate::worker::{Progress, Worker};
 
 /// The most changes of one common point, so that packets need not wait for long: as many flow-mods
@@ -53,7 +54,7 @@ impl<S: Source> Leader<S> {
                 }
                 Err(TryRecvError::Empty) => {
                     if !self.worker.burst() {
-                        std::thread::park();
+                        thread::park();
                     }
                 }
                 Err(TryRecvError::Disconnected) => return,

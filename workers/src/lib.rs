@@ -27,13 +27,18 @@ mod exchange;
 mod fault;
 mod leader;
 mod outbox;
+#[cfg(test)]
+mod schedules;
 mod source;
+mod threads;
 mod worker;
+
+// The tests' helpers know this crate by its name.
+#[cfg(test)]
+extern crate self as bofuss_workers;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
-use std::thread::JoinHandle;
 
 use bofuss_agent::ConnId;
 use bofuss_datapath::{DispatchBy, Time};
@@ -46,6 +51,8 @@ use change::Change;
 use exchange::{Follower, Leash, PLACES};
 use leader::{Call, Leader, Standing};
 use outbox::Outbox;
+use threads::mpsc::{Receiver, Sender, channel, sync_channel};
+use threads::thread::{self, JoinHandle};
 use worker::Worker;
 
 pub use dispatch::{Dispatch, Share};
@@ -89,7 +96,7 @@ impl Workers {
             let (to_leader, reports) = sync_channel(PLACES);
             let make = make.clone();
             let outbox = outbox.clone();
-            let thread = std::thread::spawn(move || {
+            let thread = thread::spawn(move || {
                 let (switch, source) = make(number);
                 let leash = Leash {
                     orders: from_leader,
@@ -110,7 +117,7 @@ impl Workers {
         let leading = outbox.clone();
         threads.insert(
             0,
-            std::thread::spawn(move || {
+            thread::spawn(move || {
                 let (switch, source) = make(0);
                 let worker = Worker::new(switch, source, leading, (0, workers));
                 if shares.send(worker.share).is_ok() {

@@ -163,7 +163,11 @@ fn with_steps(
             e2e::build(root).map(drop)
         }),
         ("end to end", Tier::Test, Waits, &|| {
-            e2e::run(root, target, &long_arguments(tier, &["--include-ignored"]))
+            let arguments = long_arguments(tier, &["--include-ignored"]);
+            e2e::run(root, target, &arguments, "")
+        }),
+        ("end to end with two workers", Tier::All, Waits, &|| {
+            e2e::run(root, target, &[], "2")
         }),
         ("python", Tier::Test, Waits, &|| {
             python::run(root, target, &[])

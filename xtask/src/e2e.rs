@@ -2,8 +2,9 @@
 //! own (network, processes, mounts).
 //!
 //! They find the programs under test in `BOFUSS_BIN_DIR`, the packages in `BOFUSS_DIST`, and a
-//! Python that has the controllers in `BOFUSS_PYTHON`. With `CI=true`, a test that cannot run
-//! fails instead of being skipped. Long tests are `#[ignore]`.
+//! Python that has the controllers in `BOFUSS_PYTHON`. With `BOFUSS_WORKERS=2`, the switches of
+//! their labs have two workers. With `CI=true`, a test that cannot run fails instead of being
+//! skipped. Long tests are `#[ignore]`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -38,6 +39,8 @@ struct Run<'a> {
     root: &'a Path,
     /// The arguments of each test program.
     arguments: &'a [String],
+    /// The number of workers of each switch that can have several, or empty for the switch's own.
+    workers: &'a str,
     python: String,
     /// The folder of the programs under test.
     programs: PathBuf,
@@ -48,10 +51,16 @@ struct Run<'a> {
     scratch: PathBuf,
 }
 
-/// Builds the programs under test, then runs each test program with `arguments`.
+/// Builds the programs under test, then runs each test program with `arguments`, and its switches
+/// with so many workers, or as many as they have by themselves.
 ///
 /// Errors: the step that failed, or the test programs that failed.
-pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
+pub(crate) fn run(
+    root: &Path,
+    target: &Path,
+    arguments: &[String],
+    workers: &str,
+) -> Result<(), String> {
     let is_long = arguments.iter().any(|word| word == "--include-ignored");
     let kind = if is_long {
         BuildKind::Release
@@ -65,6 +74,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     let run = Run {
         root,
         arguments,
+        workers,
         python: setup::environment(root, "venv")?,
         programs: target.join("debug"),
         packages: dist::folder(target, kind),
@@ -135,6 +145,7 @@ impl Run<'_> {
             // Its tests share a network, and there are few cores.
             .env("RUST_TEST_THREADS", "1")
             .env("BOFUSS_PYTHON", &self.python)
+            .env("BOFUSS_WORKERS", self.workers)
             .env("BOFUSS_DIST", &self.packages)
             .env("BOFUSS_BIN_DIR", &self.programs);
         isolated

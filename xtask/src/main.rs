@@ -84,7 +84,7 @@ fn main() -> ExitCode {
         ["docs"] => site::run(root, &target),
         ["dist"] => dist::run(root, &target, package::BuildKind::Release),
         ["dist", "--debug"] => dist::run(root, &target, package::BuildKind::Debug),
-        ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
+        ["e2e", ..] => e2e::run(root, &target, &arguments[1..], ""),
         ["python", "--write"] => python::write_derived(root, &target),
         ["python", ..] => python::run(root, &target, &arguments[1..]),
         ["examples"] => examples::run(root, &target, ""),

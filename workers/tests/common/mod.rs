@@ -2,6 +2,8 @@
 // Each test uses a part of it.
 #![allow(dead_code)]
 
+pub mod endless;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
