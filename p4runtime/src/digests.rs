@@ -25,7 +25,7 @@ pub struct DigestQueue {
     next_list: u64,
     /// What waits, or was sent and is not acknowledged, encoded.
     known: HashSet<Vec<u8>>,
-    /// Lists that are not acknowledged, with the time in µs when they count as if they were.
+    /// Lists that are not acknowledged, with the time in µs when they were sent.
     lists: HashMap<u64, (u64, Vec<Vec<u8>>)>,
 }
 
@@ -42,8 +42,8 @@ impl DigestQueue {
         }
     }
 
-    /// Sets another configuration. What waits stays, and what is not acknowledged, too, unless
-    /// nothing is to be acknowledged any more.
+    /// Sets another configuration. What waits stays, and what is not acknowledged, too, for as long
+    /// as the new one says.
     pub fn configure(&mut self, config: DigestEntryConfig) {
         self.config = config;
         if config.ack_timeout_ns == 0 {
@@ -95,8 +95,7 @@ impl DigestQueue {
         self.next_list += 1;
         let bytes = data.iter().map(Message::encode_to_vec);
         if self.config.ack_timeout_ns > 0 {
-            let until = now.saturating_add(self.config.ack_timeout_ns as u64 / 1000);
-            self.lists.insert(list_id, (until, bytes.collect()));
+            self.lists.insert(list_id, (now, bytes.collect()));
         } else {
             // Without acknowledgements, only what waits is not to come twice.
             for digest in bytes {
@@ -120,11 +119,13 @@ impl DigestQueue {
         }
     }
 
+    /// Counts lists as acknowledged for which the controller has had time enough.
     fn expire(&mut self, now: u64) {
+        let timeout = u64::try_from(self.config.ack_timeout_ns).unwrap_or(0) / 1000;
         let old: Vec<u64> = self
             .lists
             .iter()
-            .filter(|(_, (until, _))| *until <= now)
+            .filter(|(_, (sent, _))| sent.saturating_add(timeout) <= now)
             .map(|(list, _)| *list)
             .collect();
         for list in old {
@@ -230,6 +231,23 @@ mod tests {
         assert_eq!(second.list_id, first.list_id + 1);
         assert!(queue.add(digest(1), 30));
         assert!(queue.take(7, 30).is_some(), "it is not known any more");
+    }
+
+    #[test]
+    fn lists_of_a_controller_that_is_gone_wait_no_longer_than_the_next_one_says() {
+        let config = |ack_timeout_ns| DigestEntryConfig {
+            max_timeout_ns: 0,
+            max_list_size: 1,
+            ack_timeout_ns,
+        };
+        let mut queue = DigestQueue::new(config(i64::MAX));
+        assert!(queue.add(digest(1), 0));
+        assert!(queue.take(7, 0).is_some());
+        queue.configure(config(1_000_000));
+        assert!(queue.add(digest(1), 999), "it is known");
+        assert!(queue.take(7, 999).is_none());
+        assert!(queue.add(digest(1), 1_000));
+        assert!(queue.take(7, 1_000).is_some());
     }
 
     #[test]
