@@ -40,12 +40,43 @@ impl Passage {
     /// first of its number; 0 if the clock was set back meanwhile.
     pub fn departed(&mut self, frame: &StampedFrame<'_>) -> Option<(u32, u64)> {
         let (signature, at) = self.read(frame)?;
+        if signature.run != self.run {
+            return None;
+        }
         let arrived = self.inside.remove(&signature.number)?;
-        let took_ns = at.saturating_sub(arrived);
-        (signature.run == self.run).then_some((signature.number, took_ns))
+        Some((signature.number, at.saturating_sub(arrived)))
     }
 
     fn read(&self, frame: &StampedFrame<'_>) -> Option<(FrameSignature, u64)> {
         self.template.sent.read(frame.bytes).zip(frame.nanos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamped(bytes: &[u8], nanos: u64) -> StampedFrame<'_> {
+        let nanos = Some(nanos);
+        StampedFrame { bytes, nanos }
+    }
+
+    #[test]
+    fn a_departure_of_the_run_before_takes_no_arrival_of_this_one() {
+        let mut template = Template::plain(0);
+        let [old, new] = [1, 2].map(|run| {
+            template.sent.sign(FrameSignature {
+                run,
+                number: 5,
+                departed_ns: 0,
+            });
+            template.sent.bytes.clone()
+        });
+        let mut passage = Passage::new();
+        passage.arrived(&stamped(&old, 100));
+        passage.arrived(&stamped(&new, 200));
+        assert_eq!(passage.departed(&stamped(&old, 250)), None);
+        assert_eq!(passage.departed(&stamped(&new, 260)), Some((5, 60)));
+        assert_eq!(passage.departed(&stamped(&new, 270)), None);
     }
 }
