@@ -3,7 +3,7 @@
 //! It undoes what the kernel does to frames: it reinserts outer VLAN tags, ignores frames that it
 //! sent itself, keeps promiscuous mode on, and keeps the host's own stack out (see
 //! `interface_settings`). Whatever thread uses it, it stays in the network namespace where it was
-//! opened.
+//! opened, from Linux 5.14 on.
 
 mod claim;
 mod group;
