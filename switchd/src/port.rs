@@ -14,7 +14,7 @@ use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_ports::{
-    AfPacket, AfPacketOptions, Fanout, FanoutRule, Link, LinkModes, OpenError, PcapFile,
+    AfPacket, AfPacketOptions, Counters, Fanout, FanoutRule, Link, LinkModes, OpenError, PcapFile,
     PortDriver, PortError, Tap,
 };
 
@@ -42,6 +42,8 @@ pub struct OpenPort {
     ended: bool,
     /// The sockets that other workers have, if there are any.
     pub group: Option<PortGroup>,
+    /// The same sockets, from which the first worker takes what belongs to it.
+    pub others: Vec<Box<dyn PortDriver>>,
 }
 
 /// What several workers have of a port.
@@ -52,8 +54,6 @@ pub struct PortGroup {
     pub rule: FanoutRule,
     /// The sockets of all workers but the first, each for a worker that takes it.
     pub members: Vec<AfPacket>,
-    /// The same sockets, to be emptied by the first.
-    pub others: Vec<AfPacket>,
 }
 
 /// A port as another worker has it.
@@ -76,6 +76,7 @@ impl PortMember {
             without_ethernet: false,
             ended: false,
             group: None,
+            others: Vec::new(),
         }
     }
 }
@@ -117,6 +118,7 @@ fn try_open(
     predecessor: Option<&mut Predecessor>,
 ) -> Result<OpenPort, OpenError> {
     let mut group = None;
+    let mut others: Vec<Box<dyn PortDriver>> = Vec::new();
     let interface = spec.kind.interface();
     let left = predecessor.and_then(|predecessor| predecessor.port(interface?));
     let (driver, link): (Box<dyn PortDriver>, _) = match &spec.kind {
@@ -125,10 +127,12 @@ fn try_open(
             let opened = AfPacket::open_group(name, spec.options, workers, secret);
             let (mut members, fanout) = opened?;
             let first = members.remove(0);
+            for member in &members {
+                others.push(Box::new(member.beside()));
+            }
             group = Some(PortGroup {
                 fanout,
                 rule: FanoutRule::Only(0),
-                others: members.iter().map(AfPacket::beside).collect(),
                 members,
             });
             (Box::new(first), Some(Link::by_name(name)?))
@@ -164,6 +168,7 @@ fn try_open(
         without_ethernet: matches!(spec.kind, PortKind::Tun(_)),
         ended: false,
         group,
+        others,
     })
 }
 
@@ -207,6 +212,7 @@ impl OpenPort {
             without_ethernet: false,
             ended: false,
             group: None,
+            others: Vec::new(),
         }
     }
 }
@@ -321,6 +327,16 @@ impl OpenPort {
         // None may come of a batch that was dropped whole.
         self.ended |= count == 0 && self.driver.fd().is_none() && self.driver.is_drained();
         Ok(count)
+    }
+
+    /// What the port has moved and dropped, also what was dropped when frames were taken from the
+    /// sockets of other workers. These count what else they do themselves.
+    pub fn counters(&mut self) -> Counters {
+        let mut all = self.driver.counters();
+        for other in &mut self.others {
+            all.add(&other.counters());
+        }
+        all
     }
 
     /// The port's description for controllers. The switch adds its configuration, and `PortSet` the

@@ -2,6 +2,7 @@
 //! captures and mirrors.
 
 mod emptied;
+mod others;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -250,7 +251,7 @@ impl PortSet {
     pub fn driver_counters(&mut self) -> Vec<(PortNo, Counters, u64)> {
         let mut all = Vec::with_capacity(self.slots.len());
         for (number, slot) in &mut self.slots {
-            all.push((*number, slot.port.driver.counters(), slot.overflowed));
+            all.push((*number, slot.port.counters(), slot.overflowed));
             if let Err(error) = slot.poll(&self.epoll) {
                 warn!("port {number}: {error}");
             }
@@ -290,13 +291,6 @@ impl PortSet {
         }
         self.copy_frames(number, Direction::In, frames);
         Ok(count)
-    }
-
-    /// Lets exports see frames of a port that were received from another worker's socket.
-    pub fn show_exports(&mut self, number: PortNo, frames: &[Frame]) {
-        if let Some(slot) = self.slots.get_mut(&number) {
-            slot.taps.iter_mut().for_each(|tap| tap.see(frames));
-        }
     }
 
     /// Sends the queue of one port, and watches for room if some of it remains. Returns true if the

@@ -7,7 +7,7 @@ use bofuss_agent::ConnId;
 use bofuss_datapath::{DispatchBy, Division};
 use bofuss_frame::Frame;
 use bofuss_oflib::{Message, PortNo};
-use bofuss_ports::{BATCH_FRAMES, FanoutRule, PortDriver};
+use bofuss_ports::{BATCH_FRAMES, FanoutRule};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::info;
 
@@ -280,20 +280,18 @@ impl Workers<'_> {
     fn drain(&mut self, number: PortNo, socket: SocketOf) {
         let mut frames = Vec::with_capacity(BATCH_FRAMES);
         for _ in 0..MOST_BATCHES {
-            let received = match (socket, self.io.ports.group_mut(number)) {
-                (SocketOf::Other(other), Some(group)) => {
-                    group.others[other].recv(self.pool, &mut frames, BATCH_FRAMES)
+            let ports = &mut self.io.ports;
+            let received = match socket {
+                SocketOf::First => ports.receive(number, self.pool, &mut frames),
+                SocketOf::Other(other) => {
+                    ports.receive_from_other((number, other), self.pool, &mut frames)
                 }
-                _ => self.io.ports.receive(number, self.pool, &mut frames),
             };
             // What is wrong with the port is found out when it is served.
             let Ok(count) = received else { break };
             // Frames without a buffer are dropped, and others may come after them.
             if count == 0 && !self.has_frames(number, socket) {
                 break;
-            }
-            if let SocketOf::Other(_) = socket {
-                self.io.ports.show_exports(number, &frames);
             }
             let asked = (number, &frames[..]);
             self.traces
@@ -311,10 +309,11 @@ impl Workers<'_> {
     }
 
     /// Returns true if frames wait in a socket of a port.
-    fn has_frames(&mut self, number: PortNo, socket: SocketOf) -> bool {
-        let fd = match (socket, self.io.ports.group_mut(number)) {
-            (SocketOf::Other(other), Some(group)) => group.others[other].fd(),
-            _ => self.io.ports.get(number).and_then(|port| port.driver.fd()),
+    fn has_frames(&self, number: PortNo, socket: SocketOf) -> bool {
+        let ports = &self.io.ports;
+        let fd = match socket {
+            SocketOf::First => ports.get(number).and_then(|port| port.driver.fd()),
+            SocketOf::Other(other) => ports.other_fd(number, other),
         };
         let Some(fd) = fd else { return false };
         let mut polled = [PollFd::new(&fd, PollFlags::IN)];
