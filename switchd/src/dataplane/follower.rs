@@ -1,19 +1,20 @@
 //! The thread of a worker other than the first: its flows pass through a switch of its own, which
 //! plays what the switch of the first was given.
 
+mod io;
+
+use std::mem::take;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
 
-use bofuss_agent::{ConnId, SwitchIo};
 use bofuss_datapath::{EntryUse, MeterShare, Metric, ReplicaCounts, TakenStates, Time};
 use bofuss_embed::record::{FrameDetail, Player, RecordError, RecordedConfig, RecordedInput};
 use bofuss_ext::Switch;
 use bofuss_frame::{Frame, Offload, Pool};
-use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Message, PortNo};
+use bofuss_oflib::PortNo;
 use bofuss_ports::{BATCH_FRAMES, Counters, Link, PortError};
 use rustix::event::epoll;
 use tracing::{debug, warn};
@@ -28,8 +29,15 @@ use crate::config::PortSpec;
 use crate::export::{Bell, Export};
 use crate::port::PortMember;
 
+use io::FollowerIo;
+
+pub(super) use io::PacketIn;
+
 /// Descriptors that one wait reports at most.
 const READY_AT_ONCE: usize = 64;
+/// Frames that another worker has received which are processed between two looks at the own ports
+/// at most.
+const HANDED_AT_ONCE: usize = BATCH_FRAMES;
 
 /// Makes the switch of a configuration, without its ports. Errors: what is wrong with it.
 pub(super) type Remake = fn(&RecordedConfig) -> Result<Switch, RecordError>;
@@ -105,6 +113,8 @@ pub(super) struct Stopped {
     pub(super) frames: u64,
     /// The packet-ins that found no room.
     pub(super) lost_packet_ins: u64,
+    /// The frames that it was handed and had no buffer for.
+    pub(super) lost_frames: u64,
     /// The counters of its ports, and how many frames each full queue dropped.
     pub(super) ports: Vec<(PortNo, Counters, u64)>,
 }
@@ -129,14 +139,6 @@ impl Progress {
     }
 }
 
-/// A packet-in of another worker, and the port by which its packet came.
-pub(super) struct PacketIn {
-    pub(super) in_port: PortNo,
-    pub(super) conn: ConnId,
-    pub(super) xid: u32,
-    pub(super) message: Message,
-}
-
 /// What a follower's thread begins with.
 pub(super) struct FollowerParts {
     /// Its number, and how many workers there are.
@@ -156,16 +158,6 @@ pub(super) struct FollowerParts {
     pub(super) leader: Waker,
 }
 
-/// The ports of a follower, and its way to the connections.
-struct FollowerIo {
-    ports: PortSet,
-    packet_ins: SyncSender<PacketIn>,
-    leader: Waker,
-    /// The ingress port of the packet-in that was allowed last.
-    in_port: PortNo,
-    lost_packet_ins: u64,
-}
-
 /// A worker other than the first.
 struct Follower {
     /// Its number, and how many workers there are.
@@ -177,6 +169,7 @@ struct Follower {
     wakes: WakeSet,
     bell: Arc<Bell>,
     frames: u64,
+    lost_frames: u64,
     state_counts: StateCounts,
     /// Why it could not do what the first worker has done, until it is asked.
     failed: Option<String>,
@@ -206,13 +199,7 @@ impl FollowerParts {
                 .without_held_packets();
             player.switch().replica().begin(true);
             let pool = player.switch().datapath().pool().clone();
-            let io = FollowerIo {
-                ports: PortSet::new(epoll),
-                packet_ins,
-                leader,
-                in_port: PortNo(0),
-                lost_packet_ins: 0,
-            };
+            let io = FollowerIo::new(PortSet::new(epoll), packet_ins, leader);
             Ok(Follower {
                 place,
                 player,
@@ -222,6 +209,7 @@ impl FollowerParts {
                 wakes,
                 bell,
                 frames: 0,
+                lost_frames: 0,
                 state_counts: StateCounts::default(),
                 failed: None,
             })
@@ -242,11 +230,15 @@ impl Follower {
         let mut ready = Vec::with_capacity(READY_AT_ONCE);
         let mut frames = Vec::with_capacity(BATCH_FRAMES);
         let mut is_stopped = true;
+        // Frames that it was handed since it has looked at its ports.
+        let mut handed = 0;
         loop {
             let order = if is_stopped {
                 orders.recv().map_err(|_| TryRecvError::Disconnected)
-            } else {
+            } else if handed < HANDED_AT_ONCE {
                 orders.try_recv()
+            } else {
+                Err(TryRecvError::Empty)
             };
             let report = match order {
                 Ok(Order::Stop) => {
@@ -276,12 +268,15 @@ impl Follower {
                     continue;
                 }
                 Ok(Order::Take(frame)) => {
+                    handed += 1;
                     self.take(&frame, &mut frames);
                     continue;
                 }
                 Err(TryRecvError::Disconnected) => return,
                 Err(TryRecvError::Empty) => {
-                    if let Err(error) = self.turn(&mut ready, &mut frames) {
+                    // Orders may wait behind the last of these frames.
+                    let is_busy = take(&mut handed) >= HANDED_AT_ONCE;
+                    if let Err(error) = self.turn(is_busy, &mut ready, &mut frames) {
                         return warn!("a worker ends: {error}");
                     }
                     continue;
@@ -309,29 +304,31 @@ impl Follower {
     /// Processes a frame that the first worker has received.
     fn take(&mut self, handed: &HandedFrame, frames: &mut Vec<Frame>) {
         handed.waiting.fetch_sub(1, Relaxed);
-        // Without a buffer it is lost, as one that is received.
-        if let Some(mut frame) = self.pool.frame(&handed.bytes) {
-            frame.offload = handed.offload;
-            frames.push(frame);
-            self.frames += 1;
-            let switch = self.player.switch();
-            while switch.datapath().lane().backlog.has(handed.port) {
-                switch.catch_up(self.clock.now(), &mut self.io);
-            }
-            switch.receive(self.clock.now(), handed.port, frames, &mut self.io);
-            self.io.ports.flush();
+        let Some(mut frame) = self.pool.frame(&handed.bytes) else {
+            self.lost_frames += 1;
+            return;
+        };
+        frame.offload = handed.offload;
+        frames.push(frame);
+        self.frames += 1;
+        let switch = self.player.switch();
+        while switch.datapath().lane().backlog.has(handed.port) {
+            switch.catch_up(self.clock.now(), &mut self.io);
         }
+        switch.receive(self.clock.now(), handed.port, frames, &mut self.io);
+        self.io.ports.flush();
     }
 
-    /// Waits for frames or an order, and processes a batch of each port that has frames. Errors:
-    /// the system's.
+    /// Waits for frames or an order unless it `is_busy`, and processes a batch of each port that
+    /// has frames. Errors: the system's.
     fn turn(
         &mut self,
+        is_busy: bool,
         ready: &mut Vec<epoll::Event>,
         frames: &mut Vec<Frame>,
     ) -> std::io::Result<()> {
         let is_behind = !self.player.switch().datapath().lane().backlog.is_empty();
-        self.wakes.wait(is_behind, ready)?;
+        self.wakes.wait(is_busy || is_behind, ready)?;
         for event in &*ready {
             match Ready::from(event) {
                 Ready::Port(number) => self.serve_port(number, frames),
@@ -383,6 +380,7 @@ impl Follower {
             counts: switch.replica().take_counts(),
             frames: self.frames,
             lost_packet_ins: self.io.lost_packet_ins,
+            lost_frames: self.lost_frames,
             ports: self.io.ports.driver_counters(),
         }
     }
@@ -440,46 +438,124 @@ impl Follower {
     }
 }
 
-impl SwitchIo for FollowerIo {
-    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
-        self.ports.transmit(port, frame);
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::rc::Rc;
+    use std::sync::mpsc::{channel, sync_channel};
+
+    use bofuss_frame::OffloadCapabilities;
+    use bofuss_ports::{Memory, PortDriver};
+    use rustix::event::{EventfdFlags, eventfd};
+
+    use super::*;
+    use crate::config::Options;
+    use crate::port::OpenPort;
+    use crate::record;
+    use crate::run::{make_switch, remake_switch};
+
+    const NUMBER: PortNo = PortNo(7);
+
+    /// A port that is always ready, and counts how often it is looked at.
+    struct Watched {
+        descriptor: OwnedFd,
+        looks: Rc<Cell<usize>>,
     }
 
-    fn port_takes_frames(&self, port: PortNo) -> bool {
-        self.ports.takes_frames(port)
+    impl PortDriver for Watched {
+        fn fd(&self) -> Option<BorrowedFd<'_>> {
+            Some(self.descriptor.as_fd())
+        }
+
+        fn recv(&mut self, _: &Pool, _: &mut Vec<Frame>, _: usize) -> Result<usize, PortError> {
+            self.looks.set(self.looks.get() + 1);
+            Ok(0)
+        }
+
+        fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError> {
+            Ok(frames.drain(..).count())
+        }
+
+        fn counters(&mut self) -> Counters {
+            Counters::default()
+        }
+
+        fn capabilities(&self) -> OffloadCapabilities {
+            OffloadCapabilities::default()
+        }
+
+        fn set_mtu(&mut self, _: u32) {}
     }
 
-    fn flush(&mut self) {
-        self.ports.flush();
-    }
-
-    fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
-        let packet_in = PacketIn {
-            in_port: self.in_port,
-            conn,
-            xid,
-            message,
+    /// A follower with this pool, and how often its port was looked at.
+    fn follower(pool: Pool) -> (Follower, Rc<Cell<usize>>) {
+        let config = Options::default().check().unwrap();
+        let switch = make_switch(&config, &Pool::new(1 << 20), 1).unwrap();
+        let recorded = record::recorded(&config, &switch);
+        let player = Player::new(&recorded, FrameDetail::default(), Box::new(remake_switch));
+        let mut player = player.unwrap().without_held_packets();
+        player.switch().replica().begin(true);
+        let looks = Rc::new(Cell::new(0));
+        let mut port = OpenPort::in_memory(NUMBER, Memory::pair().0);
+        port.driver = Box::new(Watched {
+            descriptor: eventfd(1, EventfdFlags::empty()).unwrap(),
+            looks: Rc::clone(&looks),
+        });
+        let wakes = WakeSet::new().unwrap();
+        let mut ports = PortSet::new(wakes.epoll().unwrap());
+        ports.add(port).unwrap();
+        let (packet_ins, _) = sync_channel(1);
+        let this = Follower {
+            place: (1, 2),
+            player,
+            pool,
+            io: FollowerIo::new(ports, packet_ins, wakes.waker()),
+            clock: ThreadClock::start(Time(0)),
+            bell: Bell::new(wakes.waker()),
+            wakes,
+            frames: 0,
+            lost_frames: 0,
+            state_counts: StateCounts::default(),
+            failed: None,
         };
-        match self.packet_ins.try_send(packet_in) {
-            Ok(()) => self.leader.wake_by_ref(),
-            Err(_) => self.lost_packet_ins += 1,
+        (this, looks)
+    }
+
+    /// A frame of those that wait.
+    fn handed(waiting: &Arc<AtomicUsize>) -> HandedFrame {
+        HandedFrame {
+            port: NUMBER,
+            bytes: vec![2; 60],
+            offload: Offload::NONE,
+            waiting: Arc::clone(waiting),
         }
     }
 
-    /// Whether a connection has room is found out by the first worker.
-    fn has_room(&self, _: ConnId) -> bool {
-        true
+    #[test]
+    fn ports_are_looked_at_between_many_frames_that_another_worker_has_received() {
+        const COUNT: usize = 4 * HANDED_AT_ONCE;
+        let (mut follower, looks) = follower(Pool::new(1 << 20));
+        let (orders, ordered) = channel();
+        let (reports, _reported) = channel();
+        let waiting = Arc::new(AtomicUsize::new(COUNT));
+        orders.send(Order::GoOn(Arc::default(), None)).unwrap();
+        for _ in 0..COUNT {
+            let frame = Box::new(handed(&waiting));
+            orders.send(Order::Take(frame)).unwrap();
+        }
+        drop(orders);
+        follower.follow(&ordered, &reports);
+        assert_eq!(looks.get(), 4);
+        assert_eq!((follower.frames, waiting.load(Relaxed)), (COUNT as u64, 0));
     }
 
-    fn takes_packet_in(&mut self, _: ConnId, in_port: PortNo) -> bool {
-        self.in_port = in_port;
-        true
+    #[test]
+    fn a_frame_that_another_worker_has_received_counts_as_lost_without_a_buffer() {
+        let (mut follower, _) = follower(Pool::new(0));
+        let waiting = Arc::new(AtomicUsize::new(1));
+        follower.take(&handed(&waiting), &mut Vec::new());
+        let stopped = follower.stop();
+        assert_eq!((stopped.frames, stopped.lost_frames), (0, 1));
     }
-
-    fn holds_packets(&self) -> bool {
-        false
-    }
-
-    /// Frames do not change links.
-    fn set_link(&mut self, _: PortNo, _: bool) {}
 }

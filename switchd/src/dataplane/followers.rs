@@ -87,6 +87,7 @@ struct FollowerThread {
     /// The frames that wait for it after the first worker has received them.
     handed: Arc<AtomicUsize>,
     lost_packet_ins: u64,
+    lost_frames: u64,
     ports: Vec<(PortNo, Counters, u64)>,
     /// What packets have counted in its state tables, and how many states it had.
     states: Vec<Metric>,
@@ -192,6 +193,7 @@ impl Followers {
                 frames: 0,
                 handed: Arc::default(),
                 lost_packet_ins: 0,
+                lost_frames: 0,
                 ports: Vec::new(),
                 states: Vec::new(),
             });
@@ -234,6 +236,7 @@ impl Followers {
             added.map_err(|_| thread.fault("differs from worker 0"))?;
             thread.frames = stopped.frames;
             thread.lost_packet_ins = stopped.lost_packet_ins;
+            thread.lost_frames = stopped.lost_frames;
             thread.ports = stopped.ports;
             thread.states = stopped.states;
         }
@@ -358,9 +361,10 @@ impl Followers {
         let _ = thread.order(Order::Take(Box::new(handed)));
     }
 
-    /// The frames that found no room on their way to them.
+    /// The frames that found no room on their way to them, or no buffer there.
     pub(super) fn lost_frames(&self) -> u64 {
-        self.lost_frames
+        let without_buffer = self.threads.iter().map(|thread| thread.lost_frames);
+        self.lost_frames + without_buffer.sum::<u64>()
     }
 
     /// Begins an input of the first worker's switch; they are stopped. Before it, all learn when
@@ -511,6 +515,7 @@ mod tests {
             frames: 0,
             handed: Arc::default(),
             lost_packet_ins: 0,
+            lost_frames: 0,
             ports: Vec::new(),
             states: Vec::new(),
         });
@@ -566,6 +571,13 @@ mod tests {
         followers.close(PortNo(3));
         let n_counts = |number| followers.port_counters(PortNo(number)).count();
         assert_eq!([3, 4].map(n_counts), [0, 1]);
+    }
+
+    #[test]
+    fn frames_are_lost_on_the_way_to_another_worker_and_for_want_of_a_buffer_there() {
+        let (_, mut followers) = with_thread(|orders| while orders.recv().is_ok() {});
+        (followers.lost_frames, followers.threads[0].lost_frames) = (2, 3);
+        assert_eq!(followers.lost_frames(), 5);
     }
 
     #[test]
