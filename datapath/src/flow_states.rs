@@ -5,10 +5,10 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::fmt;
 
-use bofuss_oflib::Field;
 use bofuss_oflib::field::{
     ETH_DST, ETH_SRC, Header, IN_PORT, IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_SRC,
 };
+use bofuss_oflib::{Action, Field, PortNo};
 use bofuss_packet::Layout;
 
 /// The states of a hook, taken out of it.
@@ -224,6 +224,14 @@ pub struct HashedWord {
     pub bytes: usize,
     /// Its factor.
     pub factor: u32,
+}
+
+/// Returns true if a packet that is sent with these actions may pass tables or change a state.
+pub fn may_use_states(actions: &[Action]) -> bool {
+    actions.iter().any(|action| {
+        let to_table = matches!(action, Action::Output(output) if output.port == PortNo::TABLE);
+        to_table || matches!(action, Action::Group(_) | Action::Experimenter(_))
+    })
 }
 
 /// The replica of `count` for a sum of words. The high bits of the product depend on all of it.

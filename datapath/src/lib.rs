@@ -89,6 +89,7 @@ pub use egress::{
 #[cfg(feature = "replicas")]
 pub use flow_states::{
     Agreement, DispatchFields, FlowStates, HashedWord, StateKey, TakenStates, last_factor,
+    may_use_states,
 };
 pub use groups::select::flow_hash;
 pub use hook::Hook;

@@ -1,13 +1,13 @@
 //! What changes a switch: all replicas get it in the same order.
 
 use bofuss_agent::{ConnId, Request, SwitchIo};
-use bofuss_datapath::{DispatchBy, Time};
+use bofuss_datapath::{DispatchBy, Time, may_use_states};
 use bofuss_ext::Switch;
 use bofuss_frame::OffloadCapabilities;
 use bofuss_oflib::message::bundle::BundleControlType;
 use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
-use bofuss_oflib::message::{PacketOut, PortDesc};
-use bofuss_oflib::{Action, Message, PortNo, Version};
+use bofuss_oflib::message::PortDesc;
+use bofuss_oflib::{Message, PortNo, Version};
 
 /// An input of a switch other than frames.
 #[derive(Clone)]
@@ -121,7 +121,7 @@ impl Needs {
                 BundleControlType::COMMIT_REQUEST => Self::States,
                 _ => Self::All,
             },
-            Message::PacketOut(out) if has_egress || may_use_states(out) => Self::States,
+            Message::PacketOut(out) if has_egress || may_use_states(&out.actions) => Self::States,
             Message::Hello(_)
             | Message::Error(_)
             | Message::EchoRequest(_)
@@ -160,12 +160,4 @@ impl Needs {
             _ => Self::Counters,
         }
     }
-}
-
-/// Returns true if a packet-out may send its packet through the tables or change a state.
-fn may_use_states(out: &PacketOut) -> bool {
-    out.actions.iter().any(|action| {
-        let to_table = matches!(action, Action::Output(output) if output.port == PortNo::TABLE);
-        to_table || matches!(action, Action::Group(_) | Action::Experimenter(_))
-    })
 }

@@ -4,13 +4,12 @@
 use bofuss_agent::ConnId;
 use bofuss_datapath::{
     DispatchBy, DispatchFields, Division, HashedWord, TakenStates, Time, last_factor,
-    replica_of_port,
+    may_use_states, replica_of_port,
 };
 use bofuss_oflib::field::Header;
-use bofuss_oflib::message::PacketOut;
 use bofuss_oflib::message::bundle::BundleControlType;
 use bofuss_oflib::message::multipart::RequestBody;
-use bofuss_oflib::{Action, Message, PortNo};
+use bofuss_oflib::{Message, PortNo};
 use bofuss_packet::{Layout, survey};
 use bofuss_ports::{FanoutHeader, FanoutRule, FanoutWord};
 use serde_json::{Value, json};
@@ -203,7 +202,7 @@ pub(super) fn needs_states(message: &Message, has_egress: bool) -> bool {
     match message {
         Message::Experimenter(_) => true,
         Message::BundleControl(control) => control.ty == BundleControlType::COMMIT_REQUEST,
-        Message::PacketOut(out) => has_egress || may_use_states(out),
+        Message::PacketOut(out) => has_egress || may_use_states(&out.actions),
         _ => reads_states(message),
     }
 }
@@ -216,17 +215,10 @@ pub(super) fn reads_states(message: &Message) -> bool {
     matches!(request.body, RequestBody::Experimenter(_))
 }
 
-/// Returns true if a packet-out may send its packet through the tables or change a state.
-fn may_use_states(out: &PacketOut) -> bool {
-    out.actions.iter().any(|action| {
-        let to_table = matches!(action, Action::Output(output) if output.port == PortNo::TABLE);
-        to_table || matches!(action, Action::Group(_) | Action::Experimenter(_))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use bofuss_oflib::Mac;
+    use bofuss_oflib::message::PacketOut;
+    use bofuss_oflib::{Action, Mac};
     use bofuss_packet::craft;
 
     use super::*;

@@ -14,6 +14,7 @@ use tracing::info;
 use super::workers::{MOST_BATCHES, Workers};
 use crate::dataplane::dispatch::{GivenStates, needs_states};
 use crate::dataplane::followers::Followers;
+use crate::dataplane::io::DataPlaneIo;
 
 /// The rule by which this worker has all frames of a port.
 const ALL_HERE: FanoutRule = FanoutRule::Only(0);
@@ -226,23 +227,29 @@ impl Workers<'_> {
         self.gather_states();
         // This worker may have received frames since it has stopped the others.
         self.finish_backlog();
-        let begin = self.clock.now();
-        if let Some(followers) = &mut self.io.followers {
-            followers.empty_ports(Instant::now() + ROOM_PATIENCE);
-            followers.dispatch.note_wait((begin, self.clock.now()));
-        }
+        self.wait_for_room(|io, end| {
+            if let Some(followers) = &mut io.followers {
+                followers.empty_ports(end);
+            }
+        });
         let stays = changes.iter().all(|(_, _, rule)| *rule == ALL_HERE);
         for (number, before, rule) in changes {
             self.change_rule(number, &before, rule)?;
         }
         if !stays {
-            let begin = self.clock.now();
-            self.io.ports.empty_until(Instant::now() + ROOM_PATIENCE);
-            if let Some(followers) = &mut self.io.followers {
-                followers.dispatch.note_wait((begin, self.clock.now()));
-            }
+            self.wait_for_room(|io, end| io.ports.empty_until(end));
         }
         Ok(())
+    }
+
+    /// Has ports emptied, which gives up at a time, and notes how long workers waited for that.
+    fn wait_for_room(&mut self, empty: impl FnOnce(&mut DataPlaneIo, Instant)) {
+        let begin = self.clock.now();
+        empty(self.io, Instant::now() + ROOM_PATIENCE);
+        let end = self.clock.now();
+        if let Some(followers) = &mut self.io.followers {
+            followers.dispatch.note_wait((begin, end));
+        }
     }
 
     /// Exchanges the rule of a port. First, this worker gets all frames, and so what arrived before
