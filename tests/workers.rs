@@ -230,6 +230,38 @@ fn what_needs_one_worker_gets_one_and_the_switch_says_why() {
 }
 
 #[test]
+fn openqflow_runs_on_one_worker_and_the_switch_says_so() {
+    const OPTIONS: [&str; 6] = [
+        "--extension",
+        "openqflow.table=0",
+        "--extension",
+        "openqflow.forwarding=1",
+        "--extension",
+        "openqflow.qos=2",
+    ];
+    let Some(lab) = lab(3, "2", &OPTIONS) else {
+        return;
+    };
+    let why = "openqflow acts, which may have a state";
+    is_for_one(&lab, Some(why));
+    let sentence = format!("all flows in worker 0, because {why}");
+    assert!(lab.log().contains(&format!("workers: {sentence}")));
+    let (done, said) = ctl(&lab, &["workers"]);
+    assert!(
+        done && said.contains(&format!("dispatch {sentence}\n")),
+        "{said}"
+    );
+    lab.asks(&["add-flow", "table=0,priority=9,arp,actions=FLOOD"]);
+    for host in 1..=3 {
+        let to = format!("nw_dst=10.0.0.{host},actions=qflow_forward(port={host})");
+        lab.asks(&["add-flow", &format!("table=1,priority=5,ip,{to}")]);
+    }
+    lab.all_ping();
+    let packets = packets(&lab);
+    assert!(packets[0] > 0 && packets[1] == 0, "{packets:?}");
+}
+
+#[test]
 fn after_a_reply_all_workers_have_made_the_change() {
     const FLOWS: u16 = 60;
     let Some(lab) = lab(3, "3", &[]) else { return };

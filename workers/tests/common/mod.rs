@@ -156,6 +156,12 @@ pub struct Several {
 impl Several {
     pub fn new(count: usize, config: &Config, fail_mode: FailMode) -> Self {
         let catalogue = Arc::new(bofuss_ext::catalogue());
+        let config = config.clone();
+        Self::made(count, move || switch(&config, &catalogue, fail_mode))
+    }
+
+    /// Several workers with a switch of this kind each.
+    pub fn made(count: usize, switch: impl Fn() -> Switch + Send + Sync + 'static) -> Self {
         // A flow may move to another worker, so there is one list of what left.
         let left = Left::default();
         let queue = || Queue {
@@ -164,11 +170,7 @@ impl Several {
         };
         let queues: Vec<Queue> = (0..count).map(|_| queue()).collect();
         let given = queues.clone();
-        let config = config.clone();
-        let make = move |number: usize| {
-            let switch = switch(&config, &catalogue, fail_mode);
-            (switch, given[number].clone())
-        };
+        let make = move |number: usize| (switch(), given[number].clone());
         let workers = Workers::start(count, make).unwrap();
         Self { workers, queues }
     }

@@ -52,25 +52,29 @@ pub enum OneWorker {
     Normal,
     /// A select group does not choose by the flow.
     Selection,
-    /// An extension may have a state that is not one of flows.
-    Extension,
+    /// An extension, which this names, may have a state that is not one of flows.
+    Extension(&'static str),
     /// Packets of one state may be in several workers, for this reason.
     States(&'static str),
     /// Flows are not known by packets without an Ethernet header.
     PacketType,
 }
 
+/// The name of an extension that is not known.
+const UNNAMED: &str = "an extension";
+
 impl fmt::Display for OneWorker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let why: &str = match self {
             Self::Queues => "a port has queues, in which frames have one order",
             Self::Reassembly => "fragments are reassembled",
             Self::Normal => "NORMAL learns addresses",
             Self::Selection => "a select group chooses by the packet instead of the flow",
-            Self::Extension => "an extension acts, which may have a state",
+            Self::Extension(name) => return write!(f, "{name} acts, which may have a state"),
             Self::States(why) => why,
             Self::PacketType => "a port's packets have no Ethernet header",
-        })
+        };
+        f.write_str(why)
     }
 }
 
@@ -153,28 +157,33 @@ impl<E: FrameEngine> Replica<'_, E> {
             ),
         ];
         let first = reasons.into_iter().find_map(|(is, why)| is.then_some(why));
-        first.or_else(|| self.extension_acts().then_some(OneWorker::Extension))
+        first.or_else(|| self.acting_extension().map(OneWorker::Extension))
     }
 
-    /// Returns true if an extension acts that has no states of flows, other than by setting fields
-    /// that depend on the packet alone.
-    fn extension_acts(&mut self) -> bool {
+    /// Returns the name of an extension that acts and has no states of flows, other than by setting
+    /// fields that depend on the packet alone.
+    fn acting_extension(&mut self) -> Option<&'static str> {
         let n_hooks = self.hooks.all.len();
         let divides: Vec<bool> = (0..n_hooks).map(|number| self.divides(number)).collect();
         let (hooks, alone) = (&*self.hooks, &self.pipeline.field_uses.alone);
         let mut tables = (0..self.pipeline.tables.len()).map(|number| TableId(number as u8));
-        let acts = |table| {
+        let acting_in = |table| {
             let before = hooks.at(table, HookPoint::BeforeLookup);
             let after = hooks.at(table, HookPoint::AfterHit);
             let mut all = before.iter().chain(after).chain(hooks.at_miss(table));
-            all.any(|(hook, effect)| *effect > HookEffect::Pure && !divides[*hook])
+            let acting = all.find(|(hook, effect)| *effect > HookEffect::Pure && !divides[*hook]);
+            acting.map(|(hook, _)| *hook)
         };
+        let at_egress = || hooks.at_egress.first().copied();
+        if let Some(hook) = tables.find_map(acting_in).or_else(at_egress) {
+            return Some(hooks.all[hook].name());
+        }
         let mut rows = alone.actions.iter().map(|(row, _)| hooks.of(row));
-        let owned = |hook: Option<(usize, usize)>| hook.is_some_and(|(hook, _)| divides[hook]);
-        alone.instructions > 0
-            || !rows.all(owned)
-            || !hooks.at_egress.is_empty()
-            || tables.any(acts)
+        match rows.find(|hook| !hook.is_some_and(|(hook, _)| divides[hook])) {
+            Some(Some((hook, _))) => Some(hooks.all[hook].name()),
+            Some(None) => Some(UNNAMED),
+            None => (alone.instructions > 0).then_some(UNNAMED),
+        }
     }
 
     /// Returns true if a hook has states of flows, which replicas can divide.
