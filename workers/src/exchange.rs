@@ -21,8 +21,9 @@ use crate::worker::{GivenStates, Progress, Worker};
 /// How long the leader waits for a follower. A burst takes microseconds, and so does a slice of a
 /// change; a thread that is not scheduled for so long does not forward packets either.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Orders and reports alternate, so one place of each queue is enough.
-pub(crate) const PLACES: usize = 1;
+/// The places of the queues: orders and reports alternate, but for the last order of a common point
+/// and the first of the next. So the leader never waits for a place, where nothing would end that.
+pub(crate) const PLACES: usize = 2;
 
 /// What the leader asks for.
 pub(crate) enum Order {
@@ -152,5 +153,32 @@ impl Leash {
             self.reports.send(report).map_err(|_| Released)?;
             order = self.orders.recv().map_err(|_| Released)?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{channel, sync_channel};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_leader_waits_for_no_follower_that_takes_no_orders() {
+        let (orders, _ordered) = sync_channel(PLACES);
+        let (_reporting, reports) = sync_channel(PLACES);
+        let follower = Follower {
+            worker: 1,
+            thread: thread::current(),
+            orders,
+            reports,
+        };
+        let (done, is_done) = channel();
+        thread::spawn(move || {
+            let going_on = Order::GoOn(Dispatch::Flows, Arc::default(), None);
+            let ordered = follower.order(going_on);
+            let _ = done.send(ordered.and_then(|()| follower.order(Order::Stop)));
+        });
+        assert_eq!(is_done.recv_timeout(PATIENCE), Ok(Ok(())));
     }
 }
