@@ -42,13 +42,14 @@ fn after_a_kill_the_next_run_puts_the_rules_back() {
     alone(|| {
         let plant = Plant::new(&[]);
         let folder = Folder::new();
-        let written = || {
+        let files = || -> Vec<String> {
             let files = std::fs::read_dir(&folder.0).unwrap();
             let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
             names
                 .filter(|name| name.starts_with("rules-before-"))
-                .count()
+                .collect()
         };
+        let written = || files().len();
         assert_eq!(run_and_signal(&plant, &folder, "KILL"), None);
         let rules = plant.dpctl(&["dump-flows"]);
         assert!(!rules.contains("nw_dst=10.1.1.1"), "{rules}");
@@ -74,6 +75,14 @@ fn after_a_kill_the_next_run_puts_the_rules_back() {
         plant.dpctl(&["del-flows"]);
         std::fs::remove_file(folder.0.join("results.jsonl")).unwrap();
         assert_eq!(run_and_signal(&plant, &folder, "KILL"), None);
+        // As an older version named it: by the datapath only. The switch has an entry of the run.
+        let ours = "cookie=0x6f666d65746572,priority=1,udp,actions=drop";
+        plant.dpctl(&["add-flow", ours]);
+        let names = files();
+        assert_eq!(names.len(), 1, "{names:?}");
+        let (older, _) = names[0].split_at("rules-before-".len() + 16);
+        let older = folder.0.join(format!("{older}.txt"));
+        std::fs::rename(folder.0.join(&names[0]), older).unwrap();
         let address = format!("tcp:127.0.0.1:{SWITCH}");
         let restore = ["restore", "--switch", &address];
         let said = printed(&run(&mut ofmeter(&folder, &restore)));

@@ -12,7 +12,7 @@ use bofuss_oflib::message::multipart::{BundleFeaturesRequest, RequestBody};
 use bofuss_oflib::message::{BundleAdd, BundleControl, Empty, ErrorMsg};
 use bofuss_oflib::{Assembler, Catalogue, DecodeError, EncodeError, Message, Version};
 use tokio::io::{AsyncWriteExt, WriteHalf};
-use tokio::net::TcpListener;
+use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use crate::frame::Frames;
@@ -117,22 +117,19 @@ impl Client {
         Ok(Self::new(established, timeout))
     }
 
-    /// Waits for a switch that connects to `listener`, and agrees on one of `versions`. `timeout`:
-    /// the longest wait, here and for each reply.
+    /// Agrees on one of `versions` with a switch that has connected. `timeout`: the longest wait,
+    /// here and for each reply.
     ///
     /// Panics: if `versions` is empty.
     pub async fn accept(
-        listener: &TcpListener,
+        stream: TcpStream,
         versions: &[Version],
         catalogue: &Arc<Catalogue>,
         timeout: Duration,
     ) -> Result<Self, ClientError> {
-        let accepting = async {
-            let (stream, _) = listener.accept().await?;
-            stream.set_nodelay(true)?;
-            Established::new(Box::new(stream), versions, catalogue, false).await
-        };
-        let established = tokio::time::timeout(timeout, accepting)
+        stream.set_nodelay(true)?;
+        let agreeing = Established::new(Box::new(stream), versions, catalogue, false);
+        let established = tokio::time::timeout(timeout, agreeing)
             .await
             .map_err(|_| ClientError::Timeout(timeout))??;
         Ok(Self::new(established, timeout))

@@ -158,6 +158,8 @@ pub struct ControlSession {
     stall: Duration,
     /// Packet-ins that came during the wait for something else.
     packet_ins: u64,
+    /// See [`path`](Self::path).
+    path: String,
 }
 
 impl ControlSession {
@@ -174,6 +176,8 @@ impl ControlSession {
             .build()
             .map_err(|e| ControlError::Other(e.to_string()))?;
         let catalogue = Arc::new(bofuss_ext::catalogue());
+        let mut path = address.to_string();
+        let mut has_come = false;
         let client = runtime.block_on(async {
             match address {
                 SwitchAddress::Active(to) => {
@@ -181,13 +185,17 @@ impl ControlSession {
                 }
                 SwitchAddress::Passive(at) => {
                     let listener = TcpListener::bind(at).await?;
-                    Client::accept(&listener, versions, &catalogue, ARRIVAL).await
+                    let arrival = tokio::time::timeout(ARRIVAL, listener.accept()).await;
+                    let (stream, from) = arrival.map_err(|_| ClientError::Timeout(ARRIVAL))??;
+                    path = format!("ptcp:{at} from {}", from.ip());
+                    has_come = true;
+                    Client::accept(stream, versions, &catalogue, stall).await
                 }
             }
         });
         let client = client.map_err(|error| {
             let is_silent = matches!(error, ClientError::Timeout(_));
-            if is_silent && runtime.block_on(takes_connections(address)) {
+            if is_silent && (has_come || runtime.block_on(takes_connections(address))) {
                 return ControlError::Hangs;
             }
             ControlError::Other(format!("{address}: {error}"))
@@ -198,6 +206,7 @@ impl ControlSession {
             catalogue,
             stall,
             packet_ins: 0,
+            path,
         };
         // Open vSwitch sends packet-ins to a controller that connected to it only after this. How
         // the switch treats fragments stays as it is.
@@ -222,6 +231,12 @@ impl ControlSession {
     /// The version agreed.
     pub fn version(&self) -> Version {
         self.client.version()
+    }
+
+    /// The way to the switch, which no other has at the same time: its address, or that at which it
+    /// has come, and from where.
+    pub fn path(&self) -> &str {
+        &self.path
     }
 
     /// Returns true if the connection is closed. Echo requests that arrived meanwhile are answered.
@@ -536,6 +551,53 @@ mod tests {
         let patience = Duration::from_secs(10);
         drop(ControlSession::connect(&address, &[Version::V1_3], patience).unwrap());
         assert_eq!(switch.join().unwrap(), [0, 2, 0xff, 0xff]);
+    }
+
+    /// An address to which a switch connects on a thread. It answers nothing, or what a connection
+    /// begins with.
+    fn connecting(answers: bool) -> SwitchAddress {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = free.local_addr().unwrap();
+        drop(free);
+        std::thread::spawn(move || {
+            let begun = Instant::now();
+            let mut stream = loop {
+                if let Ok(stream) = std::net::TcpStream::connect(at) {
+                    break stream;
+                }
+                assert!(begun.elapsed() < Duration::from_secs(10));
+                std::thread::sleep(Duration::from_millis(20));
+            };
+            if answers {
+                stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+            }
+            let mut head = [0; 8];
+            while stream.read_exact(&mut head).is_ok() {
+                let length = u16::from_be_bytes([head[2], head[3]]);
+                let mut body = vec![0; usize::from(length) - 8];
+                stream.read_exact(&mut body).unwrap();
+                if answers && head[1] == 20 {
+                    head[1] = 21;
+                    stream.write_all(&head).unwrap();
+                }
+            }
+        });
+        SwitchAddress::Passive(at.to_string())
+    }
+
+    #[test]
+    fn a_switch_that_connects_has_no_longer_to_answer_than_others() {
+        let stall = Duration::from_secs(1);
+        let begun = Instant::now();
+        // It says nothing at all.
+        let error = ControlSession::connect(&connecting(false), &[Version::V1_3], stall).err();
+        assert_eq!(error, Some(ControlError::Hangs));
+        // It answers barriers only.
+        let address = connecting(true);
+        let mut session = ControlSession::connect(&address, &[Version::V1_3], stall).unwrap();
+        assert!(session.path().ends_with(" from 127.0.0.1"));
+        assert_eq!(session.features().unwrap_err(), ControlError::Hangs);
+        assert!(begun.elapsed() < ARRIVAL / 2);
     }
 
     #[test]
