@@ -173,9 +173,9 @@ fn section(results: &Results, case: &MeterCase) -> String {
 mod tests {
     use super::*;
     use crate::cases::point::{CaseVerdict, Point};
-    use crate::runs::results::{ResultRecord, RunInfo};
+    use crate::runs::results::ResultRecord;
+    use crate::runs::run_info::RunInfo;
     use crate::statistics::Summary;
-    use crate::subject::time_stamps::TimeStamps;
 
     fn point(bytes: usize, mbps: f64) -> CalibrationPoint {
         CalibrationPoint {
@@ -237,15 +237,8 @@ mod tests {
         };
         Results {
             info: RunInfo {
-                program: "ofmeter".into(),
-                subject: "<a switch>".into(),
-                version: None,
                 repeats: 2,
-                short: false,
-                reduced: false,
-                echo: false,
-                stamps: TimeStamps::default(),
-                machine: Vec::new(),
+                ..RunInfo::of_subject("<a switch>")
             },
             calibration: None,
             records: vec![record(1, &[]), record(2, &["above the limit"])],

@@ -41,10 +41,16 @@ fn subject(results: &Results) -> String {
     )
 }
 
-/// The facts about the machine and the switch, as `run.json` has them.
-fn machine(results: &Results) -> Option<String> {
+/// The facts about the machine and the switch, as `run.json` has them, and in which sessions of the
+/// run they were others.
+fn machine(results: &Results) -> Vec<String> {
     let facts = &results.info.machine;
-    (!facts.is_empty()).then(|| format!("The conditions: {}.", facts.join("; ")))
+    let mut said = Vec::new();
+    if !facts.is_empty() {
+        said.push(format!("The conditions: {}.", facts.join("; ")));
+    }
+    said.extend(results.info.changes());
+    said
 }
 
 /// What was measured, and how often.

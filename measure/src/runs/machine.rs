@@ -28,10 +28,17 @@ const FACTS: [(&str, &str); 6] = [
     ("interrupts since the start", "proc/stat"),
 ];
 
+/// The beginnings of the facts that change during a run.
+const CHANGING: [&str; 3] = ["frequencies", "load", "interrupts"];
+/// The beginnings of those facts at the end of a run, and of the day.
+const AT_THE_END: &str = "at the end: ";
+/// See [`AT_THE_END`].
+const DATE: &str = "date: ";
+
 /// The facts about this machine.
 pub fn host() -> Vec<String> {
     let mut facts = host_of(Path::new("/"));
-    facts.push(format!("date: {}", command("date -u +%Y-%m-%d")));
+    facts.push(format!("{DATE}{}", command("date -u +%Y-%m-%d")));
     facts
 }
 
@@ -59,12 +66,21 @@ pub fn at_the_end() -> Vec<String> {
 
 /// Those of some facts that change during a run.
 fn changing(mut facts: Vec<String>) -> Vec<String> {
-    let begins = ["frequencies", "load", "interrupts"];
-    facts.retain(|fact| begins.iter().any(|begin| fact.starts_with(*begin)));
+    facts.retain(|fact| changes(fact));
     facts
         .iter()
-        .map(|fact| format!("at the end: {fact}"))
+        .map(|fact| format!("{AT_THE_END}{fact}"))
         .collect()
+}
+
+fn changes(fact: &str) -> bool {
+    CHANGING.iter().any(|begin| fact.starts_with(*begin))
+}
+
+/// Returns true if a fact is the same in each session on one machine with one switch.
+pub fn lasts(fact: &str) -> bool {
+    let is_of_the_day = fact.starts_with(AT_THE_END) || fact.starts_with(DATE);
+    !changes(fact) && !is_of_the_day
 }
 
 /// What was asked for, in words.

@@ -8,6 +8,7 @@ pub mod paper_run;
 pub mod raw;
 pub mod results;
 pub mod run_arguments;
+pub mod run_info;
 pub mod runner;
 pub mod signals;
 pub mod signed;

@@ -18,9 +18,9 @@ use crate::cases::table_size::AT_LEAST;
 use crate::error::{Error, Result};
 use crate::runs::durable;
 use crate::runs::raw::{self, RAW, quoted};
+use crate::runs::run_info::RunInfo;
 use crate::runs::signed::{NumberSign, SMALL_LOSS, Signed};
 use crate::statistics::Summary;
-use crate::subject::time_stamps::TimeStamps;
 
 /// The files of a folder.
 const RUN: &str = "run.json";
@@ -29,64 +29,6 @@ const RESULTS: &str = "results.jsonl";
 const CSV: &str = "results.csv";
 /// The head of the table.
 const CSV_HEAD: &str = "case,point,setup,version,round,verdict,marks,metric,unit,value\n";
-
-/// The request, and the machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunInfo {
-    /// The version of this program.
-    pub program: String,
-    /// The set-up or the switch.
-    pub subject: String,
-    /// The version of OpenFlow, if any.
-    pub version: Option<String>,
-    /// Repeats of each point.
-    pub repeats: u32,
-    /// True if all was in its shortest form.
-    pub short: bool,
-    /// True if a live data centre had fewer flows.
-    #[serde(default)]
-    pub reduced: bool,
-    /// True if frames went there and back.
-    pub echo: bool,
-    /// The clock that stamped the frames.
-    #[serde(default)]
-    pub stamps: TimeStamps,
-    /// The machine, a line for each fact.
-    pub machine: Vec<String>,
-}
-
-impl RunInfo {
-    /// Returns in words what two runs must have in common for their results to belong together.
-    fn conditions(&self) -> [&str; 6] {
-        [
-            &self.subject,
-            self.version.as_deref().unwrap_or("any version"),
-            if self.short {
-                "--short"
-            } else {
-                "the long form"
-            },
-            if self.reduced {
-                "--reduced"
-            } else {
-                "no reduced form"
-            },
-            if self.echo {
-                "echo mode"
-            } else {
-                "one-way mode"
-            },
-            self.stamps.words(),
-        ]
-    }
-
-    /// Says why results of another run do not belong with those of this one, if they do not.
-    fn difference(&self, other: &Self) -> Option<String> {
-        let mut pairs = self.conditions().into_iter().zip(other.conditions());
-        let (ours, theirs) = pairs.find(|(ours, theirs)| ours != theirs)?;
-        Some(format!("it was {ours}, this one is {theirs}"))
-    }
-}
 
 /// One result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -247,18 +189,30 @@ impl Store {
         Ok(Some(value))
     }
 
-    /// Writes what was requested.
+    /// Begins a session: writes what was requested, next to the facts of earlier sessions.
     ///
     /// Errors: the system's; results of another subject are there.
     pub fn begin(&self, info: &RunInfo) -> Result<()> {
-        if let Some(there) = self.read_json::<RunInfo>(RUN)?
-            && let Some(difference) = there.difference(info)
-        {
-            let what = format!("results of another run are here: {difference}");
-            return Err(self.failed(RUN, what));
+        let mut info = info.clone();
+        if let Some(there) = self.read_json::<RunInfo>(RUN)? {
+            if let Some(difference) = there.difference(&info) {
+                let what = format!("results of another run are here: {difference}");
+                return Err(self.failed(RUN, what));
+            }
+            info = info.after(there, self.records()?.len());
         }
-        self.write_json(RUN, info)?;
+        self.write_json(RUN, &info)?;
         self.write_csv()
+    }
+
+    /// Adds facts to those of this session.
+    ///
+    /// Errors: the system's; none was begun.
+    pub fn add_facts(&self, facts: Vec<String>) -> Result<()> {
+        let info: Option<RunInfo> = self.read_json(RUN)?;
+        let mut info = info.ok_or_else(|| self.failed(RUN, "no session was begun"))?;
+        info.machine.extend(facts);
+        self.write_json(RUN, &info)
     }
 
     /// Writes what the instrument can do.
@@ -431,17 +385,7 @@ impl Results {
     #[cfg(test)]
     pub fn without_records(subject: &str) -> Self {
         Self {
-            info: RunInfo {
-                program: "ofmeter".into(),
-                subject: subject.into(),
-                version: None,
-                repeats: 1,
-                short: false,
-                reduced: false,
-                echo: false,
-                stamps: TimeStamps::default(),
-                machine: Vec::new(),
-            },
+            info: RunInfo::of_subject(subject),
             calibration: None,
             records: Vec::new(),
         }
@@ -528,6 +472,38 @@ mod tests {
     }
 
     #[test]
+    fn each_session_keeps_its_facts_and_those_that_differ_are_said() {
+        let folder = ScratchFolder::new().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let session = |kernel: &str, load: &str| {
+            let mut info = RunInfo::of_subject("a switch");
+            info.machine = vec![format!("kernel: {kernel}"), format!("load: {load}")];
+            store.begin(&info).unwrap();
+        };
+        let info = || Results::read(folder.path()).unwrap().info;
+        session("6.1", "4");
+        for _ in 0..2 {
+            store.add(&mut ResultRecord::default(), &[]).unwrap();
+        }
+        store.add_facts(vec!["at the end: load: 5".into()]).unwrap();
+        session("6.1", "1");
+        assert_eq!(info().changes(), [""; 0], "the load is another each time");
+        store.add(&mut ResultRecord::default(), &[]).unwrap();
+        // Nothing is measured in the third.
+        session("6.3", "1");
+        session("6.2", "0");
+        let info = info();
+        let loads: Vec<&str> = info.earlier.iter().map(|one| &one.machine[1][..]).collect();
+        assert_eq!(loads, ["load: 4", "load: 1"]);
+        assert_eq!(info.earlier[0].machine[2], "at the end: load: 5");
+        let said = |results: &str| {
+            format!("{results} in other conditions: kernel: 6.1, and not kernel: 6.2.")
+        };
+        let said = ["Results 1 to 2 were measured", "Results 3 to 3 were measured"].map(said);
+        assert_eq!(info.changes(), said);
+    }
+
+    #[test]
     fn a_line_that_was_cut_off_takes_no_other_with_it() {
         let folder = ScratchFolder::new().unwrap();
         let store = Store::open(folder.path()).unwrap();
@@ -548,26 +524,5 @@ mod tests {
         // The table for programs is there before the run ends.
         let table = fs::read_to_string(folder.path().join(CSV)).unwrap();
         assert!(table.contains("\"delay, p50\",us,1\n"), "{table}");
-    }
-
-    #[test]
-    fn a_run_in_another_form_says_in_what_it_differs() {
-        let there = RunInfo {
-            program: "1".into(),
-            subject: "bofuss".into(),
-            version: Some("1.3".into()),
-            repeats: 3,
-            short: false,
-            reduced: false,
-            echo: false,
-            stamps: TimeStamps::Program,
-            machine: Vec::new(),
-        };
-        let mut asked = there.clone();
-        (asked.repeats, asked.machine) = (5, vec!["two cores".into()]);
-        assert_eq!(there.difference(&asked), None);
-        asked.short = true;
-        let told = "it was the long form, this one is --short";
-        assert_eq!(there.difference(&asked).as_deref(), Some(told));
     }
 }

@@ -16,7 +16,8 @@ use crate::reports::papers::PublishedPaper;
 use crate::reports::thesis;
 use crate::runs::guard::Guard;
 use crate::runs::machine::{asked, at_the_end, machine, switch_facts};
-use crate::runs::results::{Results, RunInfo, Store};
+use crate::runs::results::{Results, Store};
+use crate::runs::run_info::RunInfo;
 use crate::runs::runner::{self, RunPlan};
 use crate::runs::signals;
 use crate::subject::controller::{ControlSession, STALL_SECONDS, SwitchAddress, offered_versions};
@@ -156,9 +157,7 @@ fn recorded(
     baselines: &mut Baselines,
 ) -> Result<bool> {
     let ended = runner::run(bench, plan, store, info, baselines)?;
-    let mut info = info.clone();
-    info.machine.extend(at_the_end());
-    store.begin(&info)?;
+    store.add_facts(at_the_end())?;
     Ok(ended)
 }
 
@@ -400,6 +399,8 @@ impl RunArguments {
                 vec![asked(&self.limits())],
             ]
             .concat(),
+            results_before: 0,
+            earlier: Vec::new(),
         }
     }
 
