@@ -107,7 +107,8 @@ impl Counters {
         }
     }
 
-    pub(crate) fn drop_some(&mut self, reason: DriverDropReason, count: u64) {
+    /// Counts frames that were dropped for `reason`.
+    pub fn drop_some(&mut self, reason: DriverDropReason, count: u64) {
         self.drops[reason as usize] += count;
     }
 

@@ -58,6 +58,7 @@ fn in_pieces(
         all.duplicated += piece.duplicated;
         all.changed += piece.changed;
         all.unstamped += piece.unstamped;
+        all.dropped_here += piece.dropped_here;
         all.start = all.start.or(piece.start);
         if all.departures_ns.is_empty() {
             all.departures_ns = std::mem::take(&mut piece.departures_ns);

@@ -289,7 +289,9 @@ fn barrier_outcome(
         return outcome;
     };
     let unhandled_after: u32 = probed.iter().map(|rule| rule.unhandled_after).sum();
-    if lost {
+    if let Some(own) = seen.own_loss() {
+        outcome.beyond.push(own);
+    } else if lost {
         let mark = "frames of rules that acted were lost";
         outcome.marks.push(mark.into());
     } else if unhandled_after < LEAST_EVIDENCE {
@@ -375,6 +377,16 @@ mod tests {
         let outcome = barrier_outcome(&seen, (answered, Duration::ZERO), 2, 1e6);
         assert_eq!(outcome.verdict, CaseVerdict::Ok);
         assert_eq!(outcome.marks, ["frames of rules that acted were lost"]);
+    }
+
+    #[test]
+    fn frames_that_the_instrument_dropped_accuse_no_switch() {
+        let mut seen = seen(20);
+        let answered = seen.start.expect("it began") + Duration::from_micros(5);
+        seen.dropped_here = 3;
+        let outcome = barrier_outcome(&seen, (answered, Duration::ZERO), 2, 1e6);
+        assert_eq!(outcome.verdict, CaseVerdict::Ok);
+        assert_eq!(outcome.beyond.len(), 1);
     }
 
     #[test]

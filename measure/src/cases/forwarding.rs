@@ -156,7 +156,7 @@ fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let lowest = passed;
     let mut failed = f64::INFINITY;
     let mut quick = passed;
-    let mut by_generator = false;
+    let mut by_instrument = false;
     for _ in 0..2 * KNEE_STEPS {
         let narrow = failed / passed < 1.05;
         if narrow || passed >= most || (bench.over)() {
@@ -175,7 +175,7 @@ fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
             }
         } else {
             failed = next;
-            by_generator = tried.by_generator;
+            by_instrument = tried.by_instrument;
         }
     }
     // The delays, which this program stamped whatever the clock of the run is, are no result.
@@ -198,9 +198,9 @@ fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
         let lost = format!("{idle_lost} frames were lost at the lowest load");
         outcome.beyond.push(lost);
     }
-    if by_generator {
+    if by_instrument {
         outcome.notes.push(format!(
-            "{AT_LEAST}: the generator, not the switch, ends the search"
+            "{AT_LEAST}: the instrument, not the switch, ends the search"
         ));
     }
     if passed >= permitted {
@@ -223,8 +223,8 @@ fn rate_of(point: &Point, mbps: f64) -> f64 {
 /// The result of a load of the search.
 struct Tried {
     passes: bool,
-    /// True if it failed because the generator was not true to the rate.
-    by_generator: bool,
+    /// True if it failed because the instrument did not send at the rate, or lost frames itself.
+    by_instrument: bool,
     /// The greatest 99th percentile, nanoseconds.
     p99: f64,
 }
@@ -248,7 +248,7 @@ fn try_load(bench: &Workbench<'_>, point: &Point, template: &Template, mbps: f64
     let rate = rate_of(point, mbps);
     let mut tried = Tried {
         passes: true,
-        by_generator: false,
+        by_instrument: false,
         p99: 0.0,
     };
     for _ in 0..knee_runs(bench.limits) {
@@ -256,7 +256,7 @@ fn try_load(bench: &Workbench<'_>, point: &Point, template: &Template, mbps: f64
             break;
         }
         let seen = bench.observe_rate(template, &ProbeLoad::new(bench.frames(), rate))?;
-        tried.by_generator = !seen.is_faithful();
+        tried.by_instrument = !seen.is_trustworthy();
         tried.passes = seen.lost() == 0 && seen.is_faithful();
         let p99 = Summary::of(&seen.delays_ns).map_or(f64::INFINITY, |all| all.p99);
         tried.p99 = tried.p99.max(p99);

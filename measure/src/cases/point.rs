@@ -248,6 +248,7 @@ impl PointOutcome {
             this.beyond
                 .push("the generator was not within 1 % of the rate".into());
         }
+        this.beyond.extend(seen.own_loss());
         if seen.unstamped > 0 {
             let without = format!("{} frames arrived without a time stamp", seen.unstamped);
             this.beyond.push(without);
@@ -290,5 +291,27 @@ impl PointOutcome {
     pub fn with(mut self, name: &str, unit: &str, value: f64) -> Self {
         self.add(name, unit, value);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_that_may_be_the_instruments_is_beyond_it_and_not_the_switchs() {
+        let beyond = |dropped_here| {
+            let seen = Observation {
+                sent: 10,
+                received: 8,
+                rate: (1_000.0, 1_000.0),
+                dropped_here,
+                ..Observation::default()
+            };
+            PointOutcome::observed(&seen).beyond
+        };
+        assert_eq!(beyond(0), [""; 0]);
+        let said = "the instrument itself dropped 2 frames: those lost may be these";
+        assert_eq!(beyond(2), [said]);
     }
 }

@@ -24,7 +24,7 @@ const SIZES: [usize; 7] = [60, 124, 252, 508, 1_020, 1_276, 1_514];
 /// bounds of it.
 const FIRST_RATE: f64 = 1_000.0;
 const BRIEF_SECONDS: f64 = 1.0;
-/// Times that a trial is made whose generator was not true to the rate, as on a busy machine.
+/// Times that a trial is made that the instrument ended, as on a busy machine.
 const ATTEMPTS: u32 = 3;
 /// Trials of the binary search at most, and how near its bounds are in the end.
 const TRIALS: u32 = 10;
@@ -64,8 +64,22 @@ pub fn throughput(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutco
 enum TrialEnd {
     NothingLost,
     Lost,
-    /// The generator did not send at the rate.
-    TooFast,
+    /// The instrument did not send at the rate, or lost frames itself.
+    ByInstrument,
+}
+
+impl TrialEnd {
+    fn of(seen: &Observation) -> Self {
+        if seen.own_loss().is_some() {
+            Self::ByInstrument
+        } else if seen.lost() > 0 {
+            Self::Lost
+        } else if seen.is_faithful() {
+            Self::NothingLost
+        } else {
+            Self::ByInstrument
+        }
+    }
 }
 
 /// The bounds of a search.
@@ -89,7 +103,7 @@ impl Search {
         while found.end.is_none() && next < most {
             match trial(next, false)? {
                 TrialEnd::NothingLost => next = (2.0 * next).min(most),
-                end @ (TrialEnd::Lost | TrialEnd::TooFast) => {
+                end @ (TrialEnd::Lost | TrialEnd::ByInstrument) => {
                     (found.failed, found.end) = (next, Some(end));
                 }
             }
@@ -100,7 +114,7 @@ impl Search {
         for _ in 0..TRIALS {
             match trial(next, true)? {
                 TrialEnd::NothingLost => found.passed = next,
-                end @ (TrialEnd::Lost | TrialEnd::TooFast) => {
+                end @ (TrialEnd::Lost | TrialEnd::ByInstrument) => {
                     (found.failed, found.end) = (next, Some(end));
                 }
             }
@@ -125,15 +139,10 @@ fn search_throughput(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcom
         };
         let frames = (rate * seconds).max(1.0) as u32;
         let load = ProbeLoad::counting(frames, WARM_UP.min(frames), rate);
-        let mut end = TrialEnd::TooFast;
+        let mut end = TrialEnd::ByInstrument;
         for _ in 0..ATTEMPTS {
-            let seen = bench.observe_rate(&template, &load)?;
-            if seen.lost() > 0 {
-                end = TrialEnd::Lost;
-            } else if seen.is_faithful() {
-                end = TrialEnd::NothingLost;
-            }
-            if end != TrialEnd::TooFast || (bench.over)() {
+            end = TrialEnd::of(&bench.observe_rate(&template, &load)?);
+            if end != TrialEnd::ByInstrument || (bench.over)() {
                 break;
             }
         }
@@ -156,8 +165,8 @@ fn search_throughput(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcom
         None => outcome
             .notes
             .push(format!("{AT_LEAST}: --max-rate ended the search")),
-        Some(TrialEnd::TooFast) => outcome.notes.push(format!(
-            "{AT_LEAST}: the generator, not the switch, ends the search"
+        Some(TrialEnd::ByInstrument) => outcome.notes.push(format!(
+            "{AT_LEAST}: the instrument, not the switch, ends the search"
         )),
         Some(TrialEnd::Lost | TrialEnd::NothingLost) => {}
     }
@@ -206,6 +215,7 @@ fn search_bursts(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let in_time = limits.max_rate * limits.trial_seconds.min(BURST_SECONDS);
     let most = (in_time as u32).clamp(1, MOST_BURST);
     let mut rate = 0.0_f64;
+    let mut by_instrument = false;
     let mut longest = Vec::new();
     for _ in 0..searches(limits) {
         if (bench.over)() {
@@ -217,6 +227,7 @@ fn search_bursts(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
             if frames > 1 {
                 rate = rate.max(seen.rate.1);
             }
+            by_instrument |= seen.own_loss().is_some();
             Ok(seen.lost() == 0)
         })?;
         longest.push(f64::from(found));
@@ -237,6 +248,11 @@ fn search_bursts(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
         outcome
             .notes
             .push(format!("{AT_LEAST}: no longer burst is tried"));
+    }
+    if by_instrument {
+        outcome.notes.push(format!(
+            "{AT_LEAST}: of longer bursts, the instrument itself lost frames"
+        ));
     }
     Ok(outcome)
 }
@@ -274,7 +290,7 @@ mod tests {
         let found = Search::run(most, |rate, is_whole| {
             whole += u32::from(is_whole);
             Ok(if rate > generator {
-                TrialEnd::TooFast
+                TrialEnd::ByInstrument
             } else if rate > limit {
                 TrialEnd::Lost
             } else {
@@ -299,8 +315,26 @@ mod tests {
         let (search, _) = found(f64::INFINITY, f64::INFINITY, 50_000.0);
         assert!(search.passed == 50_000.0 && search.end.is_none());
         let (search, _) = found(f64::INFINITY, 20_000.0, 1e7);
-        assert!(search.end == Some(TrialEnd::TooFast));
+        assert!(search.end == Some(TrialEnd::ByInstrument));
         assert_eq!(found(0.0, 1e9, 1e7).0.passed, 0.0);
+    }
+
+    #[test]
+    fn a_trial_of_which_the_instrument_lost_frames_is_not_lost_by_the_switch() {
+        let end = |received, achieved, dropped_here| {
+            TrialEnd::of(&Observation {
+                sent: 100,
+                received,
+                rate: (1_000.0, achieved),
+                dropped_here,
+                ..Observation::default()
+            })
+        };
+        assert!(end(99, 1_000.0, 0) == TrialEnd::Lost);
+        assert!(end(99, 1_000.0, 1) == TrialEnd::ByInstrument);
+        assert!(end(100, 900.0, 0) == TrialEnd::ByInstrument);
+        // What it dropped was none of these frames.
+        assert!(end(100, 1_000.0, 1) == TrialEnd::NothingLost);
     }
 
     #[test]

@@ -112,6 +112,7 @@ fn meanwhile(seen: &Observation, rules: u32) -> PointOutcome {
         let why = "the machine sent no frame of the load meanwhile";
         outcome.beyond.push(why.into());
     }
+    outcome.notes.extend(seen.own_loss());
     if let Some(frames) = Summary::of(&seen.delays_ns) {
         outcome.add("frame delay meanwhile, p99", "us", frames.p99 / 1e3);
     }

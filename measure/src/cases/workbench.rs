@@ -12,7 +12,6 @@ use crate::subject::controller::{
     ControlSession, Controlled, STALL_SECONDS, SwitchAddress, patiently,
 };
 use crate::subject::probe::{FrameProbe, Observation, ProbeLoad, SINGLE_FRAMES};
-use crate::subject::reflector::Reflector;
 use crate::subject::template::{FrameSignature, Template};
 use crate::testbed::openflow::exact;
 use crate::testbed::traffic::flow_ports;
@@ -341,7 +340,7 @@ impl<'a> Workbench<'a> {
         // Only plain frames go back.
         let echo = self.is_echo() && template.is_reflectable();
         if echo {
-            reflector = self.subject.reflector(stamped)?;
+            reflector = self.subject.reflector(stamped, load.warm_up)?;
             template.arriving = template.arriving.reflected();
         } else if self.subject.is_reflected_elsewhere() {
             return Err("this case needs both ends at this machine".into());
@@ -352,8 +351,11 @@ impl<'a> Workbench<'a> {
             self.subject.probe(echo)
         };
         let mut seen = probe?.run(&template, load, self.over)?;
-        let far_end_ns = reflector.map(Reflector::end).transpose()?.flatten();
-        seen.far_end_ns = far_end_ns.unwrap_or_default();
+        if let Some(reflector) = reflector {
+            let reflected = reflector.end()?;
+            seen.far_end_ns = reflected.median_ns();
+            seen.dropped_here += reflected.dropped;
+        }
         Ok(seen)
     }
 

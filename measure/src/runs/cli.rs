@@ -20,7 +20,7 @@ use crate::subject::forward;
 use crate::subject::reflector::reflect_all;
 use crate::subject::time_stamps::TimeStamps;
 use crate::subject::{TestSubject, virtual_stamps};
-use crate::testbed::traffic::open;
+use crate::testbed::traffic::open_whole;
 
 /// The user's commands.
 #[derive(Subcommand)]
@@ -121,7 +121,7 @@ pub fn run(command: MeterCommand) -> Result<()> {
         }
         MeterCommand::Reflect { interface } => {
             signals::listen();
-            reflect_all(open(&interface)?, None, &signals::is_over)?;
+            reflect_all(open_whole(&interface)?, None, &signals::is_over)?;
         }
         MeterCommand::Forward {
             one,

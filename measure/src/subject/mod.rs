@@ -29,7 +29,7 @@ use crate::testbed::forwarder::{Forwarder, OPENFLOW_PORT, SwitchPlan};
 use crate::testbed::held::held;
 use crate::testbed::net::{Bed, HOST_PORT, SWITCH_PORTS, context, run};
 use crate::testbed::setup::Setup;
-use crate::testbed::traffic::open;
+use crate::testbed::traffic::{open, open_whole};
 
 /// A set-up by its name.
 #[derive(Clone, Debug, PartialEq)]
@@ -281,9 +281,9 @@ impl TestSubject {
     /// Errors: the interface's.
     fn port(&self, far: bool) -> Result<AfPacket> {
         match &self.places {
-            SubjectEnds::Bed(bed) => bed.host(far, || open(HOST_PORT)),
-            SubjectEnds::Here(near, None) => open(near),
-            SubjectEnds::Here(near, Some(other)) => open(if far { other } else { near }),
+            SubjectEnds::Bed(bed) => bed.host(far, || open_whole(HOST_PORT)),
+            SubjectEnds::Here(near, None) => open_whole(near),
+            SubjectEnds::Here(near, Some(other)) => open_whole(if far { other } else { near }),
         }
     }
 
@@ -344,16 +344,17 @@ impl TestSubject {
     }
 
     /// Reflects frames at the far side, if another machine does not. The chosen clock stamps
-    /// them if asked to.
+    /// them if asked to, but for those of a run that warm up.
     ///
     /// Errors: the interface's.
-    pub fn reflector(&self, stamped: bool) -> Result<Option<Reflector>> {
+    pub fn reflector(&self, stamped: bool, warm_up: u32) -> Result<Option<Reflector>> {
         if self.is_reflected_elsewhere() {
             return Ok(None);
         }
         let mut far_end = None;
         if let Some(source) = self.stamps.source().filter(|_| stamped) {
-            far_end = Some(FarEnd::new(self.stamped_socket(true, source)?));
+            let socket = self.stamped_socket(true, source)?;
+            far_end = Some(FarEnd::new(socket, warm_up));
         }
         Ok(Some(Reflector::start(self.port(true)?, far_end)))
     }

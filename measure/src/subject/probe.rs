@@ -110,12 +110,27 @@ pub struct Observation {
     /// The median time that a frame was at the end that sent it back, nanoseconds; 0 if there is
     /// none, or it does not stamp.
     pub far_end_ns: f64,
+    /// Frames that came back to this program, and that its own ends dropped for want of room.
+    pub dropped_here: u64,
 }
 
 impl Observation {
     /// Frames that never arrived.
     pub fn lost(&self) -> u32 {
         self.sent - self.received
+    }
+
+    /// Says so if what was lost may have been lost by the instrument, and not by the switch.
+    pub fn own_loss(&self) -> Option<String> {
+        let dropped = self.dropped_here;
+        (dropped > 0 && self.lost() > 0).then(|| {
+            format!("the instrument itself dropped {dropped} frames: those lost may be these")
+        })
+    }
+
+    /// Returns true if the instrument sent at its rate, and has not lost frames itself.
+    pub fn is_trustworthy(&self) -> bool {
+        self.is_faithful() && self.own_loss().is_none()
     }
 
     /// The share that never arrived.
@@ -206,6 +221,7 @@ impl FrameProbe {
             stamped.warm_up(&template.sent.bytes)?;
         }
         self.drain()?;
+        let dropped_before = self.dropped();
         let total = load.warm_up + load.frames;
         let start = Instant::now();
         let mut run = ProbeRun {
@@ -250,6 +266,7 @@ impl FrameProbe {
         if self.stamped.is_some() && !load.counts_only {
             run.use_stamps();
         }
+        run.seen.dropped_here = self.dropped().saturating_sub(dropped_before);
         Ok(run.finished())
     }
 
@@ -305,6 +322,13 @@ impl FrameProbe {
             self.poll(|bytes| found |= bytes == wanted)?;
         }
         Ok(found)
+    }
+
+    /// Frames that the receiving end has dropped for want of room since it was opened: in its ring,
+    /// or in the pool.
+    fn dropped(&mut self) -> u64 {
+        let receiver = self.far.as_mut().unwrap_or(&mut self.near);
+        receiver.counters().rx_dropped()
     }
 
     /// Discards what has arrived of earlier runs.
@@ -462,7 +486,7 @@ impl ProbeRun<'_> {
 
 #[cfg(test)]
 mod tests {
-    use bofuss_ports::{Counters, Memory, OffloadCapabilities, PortError};
+    use bofuss_ports::{Counters, DriverDropReason, Memory, OffloadCapabilities, PortError};
 
     use super::*;
     use crate::subject::template::Template;
@@ -503,6 +527,75 @@ mod tests {
         fn set_mtu(&mut self, mtu_bytes: u32) {
             self.0.set_mtu(mtu_bytes);
         }
+    }
+
+    /// A port that drops the first frames that it receives, for want of room.
+    struct Cramped {
+        port: Memory,
+        drops_left: u64,
+        counters: Counters,
+    }
+
+    impl PortDriver for Cramped {
+        fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+            self.port.fd()
+        }
+
+        fn recv(
+            &mut self,
+            pool: &Pool,
+            out: &mut Vec<Frame>,
+            max: usize,
+        ) -> Result<usize, PortError> {
+            let before = out.len();
+            self.port.recv(pool, out, max)?;
+            while self.drops_left > 0 && out.len() > before {
+                out.pop();
+                self.drops_left -= 1;
+                self.counters.drop_some(DriverDropReason::RxKernel, 1);
+            }
+            Ok(out.len() - before)
+        }
+
+        fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError> {
+            self.port.send(frames)
+        }
+
+        fn counters(&mut self) -> Counters {
+            self.counters
+        }
+
+        fn capabilities(&self) -> OffloadCapabilities {
+            self.port.capabilities()
+        }
+
+        fn set_mtu(&mut self, mtu_bytes: u32) {
+            self.port.set_mtu(mtu_bytes);
+        }
+    }
+
+    #[test]
+    fn frames_that_the_instrument_dropped_are_known() {
+        let (near, far) = Memory::pair();
+        let far = Cramped {
+            port: far,
+            drops_left: 3,
+            counters: Counters::default(),
+        };
+        let mut probe = FrameProbe::new(Box::new(near), Some(Box::new(far)));
+        let load = ProbeLoad {
+            warm_up: 0,
+            ..ProbeLoad::new(100, 1e6)
+        };
+        let template = Template::plain(60);
+        let seen = probe.run(&template, &load, &|| false).unwrap();
+        assert_eq!((seen.lost(), seen.dropped_here), (3, 3));
+        let said = "the instrument itself dropped 3 frames: those lost may be these";
+        assert_eq!(seen.own_loss().as_deref(), Some(said));
+        // Those of an earlier run are not those of this one.
+        let seen = probe.run(&template, &load, &|| false).unwrap();
+        assert_eq!((seen.lost(), seen.dropped_here), (0, 0));
+        assert_eq!(seen.own_loss(), None);
     }
 
     #[test]

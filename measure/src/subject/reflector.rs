@@ -27,7 +27,23 @@ const FAR: &str = "the far end";
 /// A thread that reflects frames, ended when dropped.
 pub struct Reflector {
     over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Vec<f64>>>>,
+    thread: Option<JoinHandle<Result<Reflected>>>,
+}
+
+/// What an end that sends frames back knows of them.
+#[derive(Default)]
+pub struct Reflected {
+    /// How long each frame was here, nanoseconds, if it stamps; without those that warm up.
+    took_ns: Vec<f64>,
+    /// Frames that it dropped for want of room.
+    pub dropped: u64,
+}
+
+impl Reflected {
+    /// The median time that a frame was here, nanoseconds; 0 if it does not stamp.
+    pub fn median_ns(&self) -> f64 {
+        median(&self.took_ns)
+    }
 }
 
 /// The stamps of frames at the end that sends them back: how long each was there depends on what
@@ -35,7 +51,22 @@ pub struct Reflector {
 pub struct FarEnd {
     socket: StampedSocket,
     passage: Passage,
+    times: TimesHere,
+}
+
+/// How long frames were here.
+struct TimesHere {
+    /// Frames of a run that warm up: they do not count.
+    warm_up: u32,
     took_ns: Vec<f64>,
+}
+
+impl TimesHere {
+    fn note(&mut self, number: u32, took_ns: u64) {
+        if number >= self.warm_up {
+            self.took_ns.push(took_ns as f64);
+        }
+    }
 }
 
 impl Reflector {
@@ -51,16 +82,15 @@ impl Reflector {
         }
     }
 
-    /// Ends it. Returns the median time that a frame was here, nanoseconds, if it stamps.
+    /// Ends it. Returns what it knows of the frames.
     ///
     /// Errors: the interface's.
-    pub fn end(mut self) -> Result<Option<f64>> {
+    pub fn end(mut self) -> Result<Reflected> {
         self.over.store(true, Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
         let failed = |_| Error::from("the far end has ended");
-        let took_ns = ended.transpose().map_err(failed)?.transpose()?;
-        let took_ns = took_ns.filter(|took_ns| !took_ns.is_empty());
-        Ok(took_ns.map(|took_ns| median(&took_ns)))
+        let reflected = ended.transpose().map_err(failed)?.transpose()?;
+        Ok(reflected.unwrap_or_default())
     }
 }
 
@@ -74,12 +104,15 @@ impl Drop for Reflector {
 }
 
 impl FarEnd {
-    /// Stamps frames by a socket of their own.
-    pub fn new(socket: StampedSocket) -> Self {
+    /// Stamps frames by a socket of their own. The first ones of a run warm up.
+    pub fn new(socket: StampedSocket, warm_up: u32) -> Self {
         Self {
             socket,
             passage: Passage::new(),
-            took_ns: Vec::new(),
+            times: TimesHere {
+                warm_up,
+                took_ns: Vec::new(),
+            },
         }
     }
 
@@ -91,8 +124,9 @@ impl FarEnd {
             self.passage.arrived(&stamped);
         }
         while let Some(stamped) = self.socket.next_sent().map_err(context(FAR))? {
-            let departed = self.passage.departed(&stamped);
-            self.took_ns.extend(departed.map(|(_, took)| took as f64));
+            if let Some((number, took_ns)) = self.passage.departed(&stamped) {
+                self.times.note(number, took_ns);
+            }
         }
         Ok(())
     }
@@ -100,14 +134,15 @@ impl FarEnd {
 
 /// Sends frames of UDP back where they came from, until `over` returns true. Each frame wakes it:
 /// were it to look now and then, the time that a frame waits would depend on the delay before it.
-/// Returns how long each was here, nanoseconds, if it stamps.
+/// Returns what it knows of them.
 ///
 /// Errors: the interface's.
 pub fn reflect_all(
     mut port: AfPacket,
     mut far_end: Option<FarEnd>,
     over: &dyn Fn() -> bool,
-) -> Result<Vec<f64>> {
+) -> Result<Reflected> {
+    let mut dropped = 0;
     let pool = Pool::new(POOL_BYTES);
     let mut frames = Vec::with_capacity(BATCH_FRAMES);
     let look = Timespec::try_from(LOOK).map_err(context("a time"))?;
@@ -122,7 +157,9 @@ pub fn reflect_all(
         for frame in frames.drain(..) {
             let mut bytes = frame.bytes().to_vec();
             if reflect(&mut bytes) {
-                back.extend(pool.frame(&bytes));
+                let copy = pool.frame(&bytes);
+                dropped += u64::from(copy.is_none());
+                back.extend(copy);
             }
         }
         while !back.is_empty() && !over() {
@@ -138,5 +175,32 @@ pub fn reflect_all(
             far_end.collect()?;
         }
     }
-    Ok(far_end.map(|far_end| far_end.took_ns).unwrap_or_default())
+    let took_ns = far_end.map(|far_end| far_end.times.took_ns);
+    Ok(Reflected {
+        took_ns: took_ns.unwrap_or_default(),
+        dropped: dropped + port.counters().rx_dropped(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_that_warm_up_are_not_in_the_median_of_the_far_end() {
+        let mut times = TimesHere {
+            warm_up: 2,
+            took_ns: Vec::new(),
+        };
+        // The first ones wake a processor.
+        for (number, took_ns) in [(0, 90_000), (1, 80_000), (2, 10_000), (3, 12_000)] {
+            times.note(number, took_ns);
+        }
+        let reflected = Reflected {
+            took_ns: times.took_ns,
+            dropped: 0,
+        };
+        assert_eq!(reflected.median_ns(), 11_000.0);
+        assert_eq!(Reflected::default().median_ns(), 0.0);
+    }
 }

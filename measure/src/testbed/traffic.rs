@@ -163,8 +163,21 @@ pub fn send_until(interface: &str, mut load: Load, over: impl Fn() -> bool) -> R
 
 /// Opens an interface, also one that has an address. Errors: the interface's.
 pub fn open(interface: &str) -> Result<AfPacket> {
+    open_with(interface, false)
+}
+
+/// The same for measurements: its receive ring has its final size from the beginning, so that no
+/// frame is lost while a larger one takes its place; or the usual one, if there is no memory for it.
+///
+/// Errors: the interface's.
+pub fn open_whole(interface: &str) -> Result<AfPacket> {
+    open_with(interface, true).or_else(|_| open(interface))
+}
+
+fn open_with(interface: &str, whole_ring: bool) -> Result<AfPacket> {
     let options = AfPacketOptions {
         take_over: true,
+        whole_ring,
         ..AfPacketOptions::default()
     };
     AfPacket::open(interface, options).map_err(|e| format!("{interface}: {e}").into())

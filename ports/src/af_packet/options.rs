@@ -21,6 +21,9 @@ pub struct AfPacketOptions {
     /// Slots that the receive ring grows to, 2 KiB each; without any, frames are received by system
     /// calls.
     pub ring_slots: usize,
+    /// Open the ring with all these slots, where the change to a larger one would disturb: a frame
+    /// that arrives during it is lost.
+    pub whole_ring: bool,
     /// Open at once the sockets that larger rings will need: the process gives up its rights.
     pub keeps_spares: bool,
     /// Receive nothing before [`crate::PortDriver::begin_reception`], and claim nothing before
@@ -36,6 +39,7 @@ impl Default for AfPacketOptions {
             qdisc_bypass: false,
             keep_host_out: true,
             ring_slots: MAX_RING_SLOTS,
+            whole_ring: false,
             keeps_spares: false,
             waits: false,
         }
@@ -45,11 +49,32 @@ impl Default for AfPacketOptions {
 impl AfPacketOptions {
     /// The slots of the first ring.
     pub(super) fn first_slots(&self) -> usize {
+        if self.whole_ring {
+            return self.ring_slots;
+        }
         let first_slots = if self.waits {
             WAITING_RING_SLOTS
         } else {
             FIRST_RING_SLOTS
         };
         self.ring_slots.min(first_slots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_ring_has_all_its_slots_from_the_beginning() {
+        let slots = |whole_ring| {
+            let options = AfPacketOptions {
+                whole_ring,
+                ..AfPacketOptions::default()
+            };
+            options.first_slots()
+        };
+        assert_eq!(slots(false), FIRST_RING_SLOTS);
+        assert_eq!(slots(true), MAX_RING_SLOTS);
     }
 }
