@@ -232,6 +232,11 @@ fn frames_that_the_interface_drops_are_lost_and_the_run_goes_on() {
     let large = found.iter().find(|one| one["point"]["bytes"] == 1_614);
     let notes = large.unwrap()["notes"].to_string();
     assert!(notes.contains("dropped"), "{notes}");
+    // A wire passes frames of all sizes in the same round.
+    for one in &found {
+        let wire = one["baseline"]["wire"]["p50"].as_f64();
+        assert!(wire.is_some_and(|p50| p50 > 0.0), "{one}");
+    }
 }
 
 #[test]

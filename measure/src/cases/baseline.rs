@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use serde::{Deserialize, Serialize};
 
 use crate::cases::calibration::{self, CalibrationPoint};
+use crate::cases::forwarding::{mtu_of, set_mtu};
 use crate::cases::point::{FrameLoad, ResultMetric};
 use crate::cases::workbench::{Limits, Workbench};
 use crate::error::{Error, Result};
@@ -160,8 +161,14 @@ fn serve(
 ) -> Result<()> {
     let mut subject = TestSubject::start(name, &own_folder(), "".as_ref())?;
     subject.choose_stamps(Some(stamps))?;
+    let mut mtu = mtu_of(0);
     for load in loads {
         limits.echo = load.echo;
+        let wanted = mtu_of(load.bytes);
+        if wanted != mtu {
+            set_mtu(&subject, wanted, wanted)?;
+            mtu = wanted;
+        }
         let bench = Workbench::new(&subject, &[], &limits, &signals::is_over)?;
         if answer.send(calibration::at_load(&bench, &load)).is_err() {
             break;

@@ -6,6 +6,7 @@ use crate::cases::table_size::AT_LEAST;
 use crate::cases::workbench::{Limits, USUAL_MBPS, Workbench};
 use crate::error::{ControlError, Result};
 use crate::statistics::Summary;
+use crate::subject::TestSubject;
 use crate::subject::probe::ProbeLoad;
 use crate::subject::template::{A_ADDRESS6, B_ADDRESS6, FrameHeaders, PORTS, Template};
 use crate::testbed::net::{A_ADDRESS, A_MAC, B_ADDRESS, HOST_PORT, SWITCH_PORTS, mac_text, run};
@@ -34,6 +35,8 @@ const LARGE_BYTES: usize = 1_614;
 const JUMBO_BYTES: usize = 9_000;
 const JUMBO_MTU: usize = 9_000;
 const USUAL_MTU: usize = 1_500;
+/// Bytes of an Ethernet header, which the MTU is without.
+const HEADER_BYTES: usize = 14;
 /// The VLANs of the action that changes a VLAN.
 const VLAN: u16 = 5;
 const OTHER_VLAN: u16 = 6;
@@ -394,12 +397,15 @@ pub fn mtu_points(_: &Limits) -> Vec<Point> {
 pub fn mtu(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     bench.reset()?;
     let jumbo = point.kind == "jumbo MTU";
-    set_mtu(bench, JUMBO_MTU, if jumbo { JUMBO_MTU } else { USUAL_MTU })?;
+    let switch = if jumbo { JUMBO_MTU } else { USUAL_MTU };
+    set_mtu(bench.subject, JUMBO_MTU, switch)?;
     let load = bench.load(point);
-    let seen = bench.served(|bench| bench.observe(&Template::plain(point.bytes), &load));
-    set_mtu(bench, USUAL_MTU, USUAL_MTU)?;
+    let template = Template::plain(point.bytes);
+    let seen = bench.served(|bench| bench.observe(&template, &load));
+    set_mtu(bench.subject, USUAL_MTU, USUAL_MTU)?;
     let seen = seen?;
     let mut outcome = PointOutcome::observed(&seen);
+    outcome.load = Some(bench.frame_load(&template, &load));
     outcome.notes.push(match (seen.received, seen.lost()) {
         (0, _) => "dropped".into(),
         (_, 0) => "forwarded whole".into(),
@@ -408,8 +414,20 @@ pub fn mtu(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     Ok(outcome)
 }
 
-fn set_mtu(bench: &Workbench<'_>, hosts: usize, switch: usize) -> Result<()> {
-    let Some(bed) = bench.subject.bed() else {
+/// The MTU by which frames of a size pass.
+pub fn mtu_of(bytes: usize) -> usize {
+    if bytes > USUAL_MTU + HEADER_BYTES {
+        JUMBO_MTU
+    } else {
+        USUAL_MTU
+    }
+}
+
+/// Sets the MTU of the hosts, and of the switch's ports, if they are the meter's.
+///
+/// Errors: the system's.
+pub fn set_mtu(subject: &TestSubject, hosts: usize, switch: usize) -> Result<()> {
+    let Some(bed) = subject.bed() else {
         return Ok(());
     };
     for far in [false, true] {
@@ -420,4 +438,18 @@ fn set_mtu(bench: &Workbench<'_>, hosts: usize, switch: usize) -> Result<()> {
         let _ = run(&format!("ip link set {port} mtu {switch}"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_size_has_an_mtu_by_which_it_passes_a_wire() {
+        assert!(SIZES.map(mtu_of) == [USUAL_MTU; SIZES.len()]);
+        for point in mtu_points(&Limits::unbounded(false)) {
+            let most = mtu_of(point.bytes) + HEADER_BYTES;
+            assert!(point.bytes <= most, "{}", point.name);
+        }
+    }
 }

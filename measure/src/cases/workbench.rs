@@ -377,6 +377,16 @@ impl<'a> Workbench<'a> {
         Ok(taken.transpose()?)
     }
 
+    /// The load of frames that a wire and the yardstick are measured at, too.
+    pub fn frame_load(&self, template: &Template, load: &ProbeLoad<'_>) -> FrameLoad {
+        FrameLoad {
+            bytes: template.sent.bytes.len(),
+            frames: load.frames,
+            rate: load.rate,
+            echo: self.is_echo() && template.is_reflectable(),
+        }
+    }
+
     /// The outcome of a load, which is no result if packet-ins came meanwhile.
     pub fn outcome(&mut self, template: &Template, load: &ProbeLoad<'_>) -> Result<PointOutcome> {
         self.take_packet_ins()?;
@@ -394,12 +404,7 @@ impl<'a> Workbench<'a> {
         if seen.far_end_ns > 0.0 {
             outcome.add(FAR_END, "us", seen.far_end_ns / 1e3);
         }
-        outcome.load = Some(FrameLoad {
-            bytes: template.sent.bytes.len(),
-            frames: load.frames,
-            rate: load.rate,
-            echo,
-        });
+        outcome.load = Some(self.frame_load(template, load));
         if self.is_echo() && !echo {
             let note = "one way: the far end does not send such frames back";
             outcome.notes.push(note.into());

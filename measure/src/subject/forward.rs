@@ -19,6 +19,8 @@ const POOL_BYTES: usize = 64 << 20;
 /// Attempts to send to a port without room, and the pause between them.
 const ATTEMPTS: usize = 100;
 const PAUSE: Duration = Duration::from_micros(50);
+/// The MTU of ports here: the system refuses what does not fit.
+const MTU_BYTES: u32 = u16::MAX as u32;
 /// The end of a delay.
 const AWAKE: Duration = Duration::from_micros(200);
 /// The line that is printed when frames are moved.
@@ -34,6 +36,9 @@ pub fn run(interfaces: [&str; 2], faults: Faults, truth: Option<&Path>) -> Resul
         FaultyPort::new(open(one)?, faults),
         FaultyPort::new(open(two)?, faults),
     ];
+    for port in &mut ports {
+        port.set_mtu(MTU_BYTES);
+    }
     let mut keepers = Vec::new();
     if let Some(path) = truth {
         keepers.push(TruthKeeper::open(interfaces, path)?);
