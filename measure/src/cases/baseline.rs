@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cases::calibration::{self, CalibrationPoint};
 use crate::cases::forwarding::{mtu_of, set_mtu};
-use crate::cases::point::{FrameLoad, ResultMetric};
+use crate::cases::point::{CaseVerdict, CountedLoad, FrameLoad, PointOutcome, ResultMetric};
+use crate::cases::table_size::AT_LEAST;
 use crate::cases::workbench::{Limits, Workbench};
 use crate::error::{Error, Result};
 use crate::runs::signals;
@@ -25,6 +26,8 @@ const YARDSTICK: &str = "yardstick";
 const MOST_LOSS: f64 = 0.001;
 /// The confidence of what a switch adds.
 const CONFIDENCE: f64 = 0.95;
+/// What is said of a number that has no control.
+pub const NO_CONTROL: &str = "no control in the round";
 
 /// A wire and the yardstick at the load of a result, in its round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,10 +110,36 @@ pub fn added(pairs: &[(&Summary, &CalibrationPoint)]) -> Option<Interval> {
     Some((low.max(0.0), high.max(0.0)))
 }
 
+/// Adds what a wire loses at the load that ended a search, in its round. If it loses any, the
+/// switch may pass more than what was found.
+pub fn judge_end(wire: &CalibrationPoint, outcome: &mut PointOutcome) {
+    let name = "loss of a wire at the load that ended the search";
+    outcome.add(name, "%", wire.loss * 100.0);
+    if wire.loss > 0.0 {
+        outcome.notes.push(format!(
+            "{AT_LEAST}: a wire loses frames, too, at the load that ended the search"
+        ));
+    }
+}
+
+/// Says so if an outcome has a number, and no control in its round.
+pub fn without_control(outcome: &PointOutcome) -> Option<String> {
+    let loads = outcome.load.or(outcome.latency_load);
+    let has_none = loads.is_none() && outcome.ended_by.is_none();
+    (has_none && outcome.verdict == CaseVerdict::Ok).then(|| NO_CONTROL.into())
+}
+
+/// What a set-up of a baseline is asked for.
+#[derive(Clone, Copy)]
+enum Asked {
+    Delays(FrameLoad),
+    Counts(CountedLoad),
+}
+
 /// A set-up of a baseline, on a thread and in a network namespace of its own as long as the run
 /// lasts.
 struct BaselineSetup {
-    loads: Option<Sender<FrameLoad>>,
+    loads: Option<Sender<Asked>>,
     seen: Receiver<Result<CalibrationPoint>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -132,10 +161,10 @@ impl BaselineSetup {
         }
     }
 
-    fn measure(&self, load: &FrameLoad) -> Result<CalibrationPoint> {
+    fn measure(&self, asked: Asked) -> Result<CalibrationPoint> {
         if let Some(loads) = &self.loads {
             // A set-up that did not start has left its reason.
-            let _ = loads.send(*load);
+            let _ = loads.send(asked);
         }
         let gone = |_| Error::from("the set-up of a baseline has ended");
         self.seen.recv().map_err(gone)?
@@ -156,13 +185,17 @@ fn serve(
     name: &str,
     stamps: TimeStamps,
     mut limits: Limits,
-    loads: Receiver<FrameLoad>,
+    loads: Receiver<Asked>,
     answer: &Sender<Result<CalibrationPoint>>,
 ) -> Result<()> {
     let mut subject = TestSubject::start(name, &own_folder(), "".as_ref())?;
     subject.choose_stamps(Some(stamps))?;
     let mut mtu = mtu_of(0);
-    for load in loads {
+    for asked in loads {
+        let load = match asked {
+            Asked::Delays(load) => load,
+            Asked::Counts(counted) => counted.load,
+        };
         limits.echo = load.echo;
         let wanted = mtu_of(load.bytes);
         if wanted != mtu {
@@ -170,7 +203,11 @@ fn serve(
             mtu = wanted;
         }
         let bench = Workbench::new(&subject, &[], &limits, &signals::is_over)?;
-        if answer.send(calibration::at_load(&bench, &load)).is_err() {
+        let found = match asked {
+            Asked::Delays(load) => calibration::at_load(&bench, &load),
+            Asked::Counts(counted) => calibration::counted_at(&bench, &counted),
+        };
+        if answer.send(found).is_err() {
             break;
         }
     }
@@ -205,16 +242,33 @@ impl Baselines {
         if let Some((_, known)) = self.known.iter().find(|(of, _)| of == load) {
             return Ok(known.clone());
         }
-        let stamps = stamps.on_virtual_interfaces();
-        let [wire, yardstick] = self.setups.get_or_insert_with(|| {
-            [WIRE, YARDSTICK].map(|name| BaselineSetup::start(name, stamps, limits.clone()))
-        });
+        let [wire, yardstick] = self.setups(stamps, limits);
         let baseline = Baseline {
-            wire: wire.measure(load)?,
-            yardstick: yardstick.measure(load)?,
+            wire: wire.measure(Asked::Delays(*load))?,
+            yardstick: yardstick.measure(Asked::Delays(*load))?,
         };
         self.known.push((*load, baseline.clone()));
         Ok(baseline)
+    }
+
+    /// The wire at a load that is only counted.
+    ///
+    /// Errors: a set-up that does not start.
+    pub fn wire_at(
+        &mut self,
+        load: &CountedLoad,
+        stamps: TimeStamps,
+        limits: &Limits,
+    ) -> Result<CalibrationPoint> {
+        let [wire, _] = self.setups(stamps, limits);
+        wire.measure(Asked::Counts(*load))
+    }
+
+    fn setups(&mut self, stamps: TimeStamps, limits: &Limits) -> &[BaselineSetup; 2] {
+        let stamps = stamps.on_virtual_interfaces();
+        self.setups.get_or_insert_with(|| {
+            [WIRE, YARDSTICK].map(|name| BaselineSetup::start(name, stamps, limits.clone()))
+        })
     }
 }
 
@@ -255,6 +309,37 @@ mod tests {
         let marks = baseline(5_000, 0.93).marks(delay.as_ref());
         assert_eq!(marks, ["the wire alone loses 93.0 % in this round"]);
         assert_eq!(baseline(5_000, 0.001).marks(delay.as_ref()), [""; 0]);
+    }
+
+    #[test]
+    fn a_search_that_a_wire_would_end_there_too_is_a_bound() {
+        let judged = |loss| {
+            let mut outcome = PointOutcome::default();
+            judge_end(&path(1_000, loss), &mut outcome);
+            (outcome.metrics[0].value, outcome.notes)
+        };
+        assert_eq!(judged(0.0), (0.0, Vec::new()));
+        let said = "at least: a wire loses frames, too, at the load that ended the search";
+        assert_eq!(judged(0.25), (25.0, vec![said.to_string()]));
+    }
+
+    #[test]
+    fn a_number_without_a_control_says_so() {
+        let load = FrameLoad {
+            bytes: 64,
+            frames: 10,
+            rate: 1_000.0,
+            echo: false,
+        };
+        let mut outcome = PointOutcome::default();
+        assert_eq!(without_control(&outcome).as_deref(), Some(NO_CONTROL));
+        outcome.ended_by = Some(CountedLoad { load, warm_up: 0 });
+        assert_eq!(without_control(&outcome), None);
+        outcome.ended_by = None;
+        outcome.load = Some(load);
+        assert_eq!(without_control(&outcome), None);
+        let refused = PointOutcome::of(CaseVerdict::Unsupported, "it does not have it");
+        assert_eq!(without_control(&refused), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cases::forwarding::{LOAD_BYTES, LOADS, SIZES};
-use crate::cases::point::{FrameLoad, Point, PointOutcome};
+use crate::cases::point::{CountedLoad, FrameLoad, Point, PointOutcome};
 use crate::cases::workbench::{Limits, USUAL_MBPS, Workbench};
 use crate::error::{Error, Result};
 use crate::runs::signed::{NumberSign, SMALL_LOSS};
@@ -191,12 +191,29 @@ impl Calibration {
 
 fn measured(load: &FrameLoad, seen: &Observation) -> Result<CalibrationPoint> {
     let delay = Summary::of(&seen.delays_ns).ok_or("no frame came back from the instrument")?;
-    let mbps = load.rate * load.bytes as f64 * 8.0 / 1e6;
     Ok(CalibrationPoint {
         far_end: seen.far_end_ns,
         rate: seen.rate,
         loss: seen.loss(),
-        ..CalibrationPoint::of(load.bytes, mbps, &delay)
+        ..CalibrationPoint::of(load.bytes, mbps_of(load), &delay)
+    })
+}
+
+fn mbps_of(load: &FrameLoad) -> f64 {
+    load.rate * load.bytes as f64 * 8.0 / 1e6
+}
+
+/// The share of frames that the instrument loses at a load without delays.
+///
+/// Errors: the interfaces'.
+pub fn counted_at(bench: &Workbench<'_>, counted: &CountedLoad) -> Result<CalibrationPoint> {
+    let load = &counted.load;
+    let frames = ProbeLoad::counting(load.frames, counted.warm_up, load.rate);
+    let seen = bench.observe_rate(&Template::plain(load.bytes), &frames)?;
+    Ok(CalibrationPoint {
+        rate: seen.rate,
+        loss: seen.loss(),
+        ..CalibrationPoint::of(load.bytes, mbps_of(load), &Summary::default())
     })
 }
 

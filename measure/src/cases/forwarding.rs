@@ -1,6 +1,6 @@
 //! Cases of frames that a rule forwards: by match, by action, by size, by load.
 
-use crate::cases::point::{CaseVerdict, DEFAULT_BYTES, Point, PointOutcome};
+use crate::cases::point::{CaseVerdict, CountedLoad, DEFAULT_BYTES, Point, PointOutcome};
 use crate::cases::rewrites::REWRITES;
 use crate::cases::table_size::AT_LEAST;
 use crate::cases::workbench::{Limits, USUAL_MBPS, Workbench};
@@ -201,6 +201,10 @@ fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
         let lost = format!("{idle_lost} frames were lost at the lowest load");
         outcome.beyond.push(lost);
     }
+    if failed.is_finite() && !by_instrument {
+        let load = ProbeLoad::new(bench.frames(), rate_of(point, failed));
+        outcome.ended_by = Some(counted_load(bench, &template, &load));
+    }
     if by_instrument {
         outcome.notes.push(format!(
             "{AT_LEAST}: the instrument, not the switch, ends the search"
@@ -212,6 +216,18 @@ fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
             .push(format!("{AT_LEAST}: --max-rate ended the search"));
     }
     Ok(outcome)
+}
+
+/// A load of which a wire loses nothing, if it is the switch that did.
+pub fn counted_load(
+    bench: &Workbench<'_>,
+    template: &Template,
+    load: &ProbeLoad<'_>,
+) -> CountedLoad {
+    CountedLoad {
+        load: bench.frame_load(template, load),
+        warm_up: load.warm_up,
+    }
 }
 
 /// Frames per second of a point at a load.

@@ -150,6 +150,15 @@ pub struct FrameLoad {
     pub echo: bool,
 }
 
+/// A load of frames that are only counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CountedLoad {
+    /// The frames.
+    pub load: FrameLoad,
+    /// How many are sent before them.
+    pub warm_up: u32,
+}
+
 /// A flow of a data centre that counts.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedFlow {
@@ -170,6 +179,10 @@ pub struct PointOutcome {
     pub far_end_ns: f64,
     /// The load whose frames had the delays, if they are those of frames.
     pub load: Option<FrameLoad>,
+    /// The same of a latency, which is not what the case measures.
+    pub latency_load: Option<FrameLoad>,
+    /// The load that ended a search for the highest one, if the switch lost frames of it.
+    pub ended_by: Option<CountedLoad>,
     /// The flows that were sent, in the order in which they began.
     pub flows: Vec<EndedFlow>,
     /// The distances of the departures of frames from their times, in nanoseconds.

@@ -2,11 +2,12 @@
 //!
 //! Spec: RFC 2544 section 26.
 
+use crate::cases::forwarding::counted_load;
 use crate::cases::point::{Point, PointOutcome};
 use crate::cases::table_size::AT_LEAST;
 use crate::cases::workbench::{Limits, TRIAL_SECONDS, Workbench};
 use crate::error::Result;
-use crate::statistics::{deviation, mean};
+use crate::statistics::{deviation, greatest, mean};
 use crate::subject::probe::{Observation, ProbeLoad, WARM_UP};
 use crate::subject::template::Template;
 
@@ -137,8 +138,7 @@ fn search_throughput(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcom
         } else {
             whole.min(BRIEF_SECONDS)
         };
-        let frames = (rate * seconds).max(1.0) as u32;
-        let load = ProbeLoad::counting(frames, WARM_UP.min(frames), rate);
+        let load = trial_load(rate, seconds);
         let mut end = TrialEnd::ByInstrument;
         for _ in 0..ATTEMPTS {
             end = TrialEnd::of(&bench.observe_rate(&template, &load)?);
@@ -168,18 +168,32 @@ fn search_throughput(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcom
         Some(TrialEnd::ByInstrument) => outcome.notes.push(format!(
             "{AT_LEAST}: the instrument, not the switch, ends the search"
         )),
-        Some(TrialEnd::Lost | TrialEnd::NothingLost) => {}
+        Some(TrialEnd::Lost) => {
+            let load = trial_load(found.failed, whole);
+            outcome.ended_by = Some(counted_load(bench, &template, &load));
+        }
+        Some(TrialEnd::NothingLost) => {}
     }
     if passed == 0.0 {
         outcome.beyond.push("no trial was without loss".into());
         return Ok(outcome);
     }
-    let seen = bench.observe(&template, &ProbeLoad::new(bench.frames(), passed))?;
+    let load = ProbeLoad::new(bench.frames(), passed);
+    let seen = bench.observe(&template, &load)?;
     match no_latency(&seen) {
         Some(note) => outcome.notes.push(note),
-        None => outcome.delays_ns = seen.delays_ns,
+        None => {
+            outcome.delays_ns = seen.delays_ns;
+            outcome.latency_load = Some(bench.frame_load(&template, &load));
+        }
     }
     Ok(outcome)
+}
+
+/// The frames of a trial.
+fn trial_load(rate: f64, seconds: f64) -> ProbeLoad<'static> {
+    let frames = (rate * seconds).max(1.0) as u32;
+    ProbeLoad::counting(frames, WARM_UP.min(frames), rate)
 }
 
 /// Says why a series at the throughput has no latency, if so.
@@ -248,6 +262,11 @@ fn search_bursts(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
         outcome
             .notes
             .push(format!("{AT_LEAST}: no longer burst is tried"));
+    } else {
+        // About as long as the one that ended the search of the longest.
+        let lost = (greatest(&longest) * NEAR) as u32 + 1;
+        let load = ProbeLoad::counting(lost, 0, limits.max_rate);
+        outcome.ended_by = Some(counted_load(bench, &template, &load));
     }
     if by_instrument {
         outcome.notes.push(format!(

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::cases::MeterCase;
-use crate::cases::baseline::Baselines;
+use crate::cases::baseline::{Baseline, Baselines, NO_CONTROL, judge_end, without_control};
 use crate::cases::calibration::{self, Calibration};
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
 use crate::cases::workbench::{Limits, Workbench};
@@ -157,8 +157,7 @@ pub fn run(
             // It may hang on this connection only; if not, the next step says so.
             let _ = bench.connect_anew();
         }
-        let baseline = outcome.load;
-        let baseline = baseline.map(|load| baselines.at(round, &load, info.stamps, bench.limits));
+        let baseline = controls(bench, &mut outcome, info.stamps, baselines);
         if (bench.over)() {
             return Ok(false);
         }
@@ -168,19 +167,20 @@ pub fn run(
         let unsteady = delay.as_ref().and_then(Summary::unsteady);
         outcome.notes.extend(unsteady);
         let mut beyond = std::mem::take(&mut outcome.beyond);
-        let baseline = baseline.and_then(|measured| {
-            let failed = |why| beyond.push(format!("no baseline: {why}"));
-            measured.map_err(failed).ok()
-        });
         if let Some(calibration) = &calibration {
             beyond.extend(calibration.marks(&outcome));
             outcome.notes.extend(calibration.background_note(&outcome));
         }
-        beyond.extend(
-            baseline
-                .iter()
-                .flat_map(|found| found.marks(delay.as_ref())),
-        );
+        let marks = baseline
+            .iter()
+            .flat_map(|found| found.marks(delay.as_ref()));
+        match outcome.load {
+            Some(_) => beyond.extend(marks),
+            // The case measures something else.
+            None => outcome
+                .notes
+                .extend(marks.map(|mark| format!("latency: {mark}"))),
+        }
         if plan.forced {
             let forced = beyond.into_iter().map(|mark| format!("{FORCED}{mark}"));
             outcome.notes.extend(forced);
@@ -199,6 +199,37 @@ pub fn run(
         eprintln!("[{}/{all}, {progress}] {}", done + 1, line(&record, case));
     }
     Ok(true)
+}
+
+/// Measures the controls of an outcome in its round: the wire at the load that ended a search, and
+/// both set-ups of a baseline at the load of delays. Says so if it has none.
+fn controls(
+    bench: &mut Workbench<'_>,
+    outcome: &mut PointOutcome,
+    stamps: TimeStamps,
+    baselines: &mut Baselines,
+) -> Option<Baseline> {
+    let none = without_control(outcome);
+    outcome.notes.extend(none);
+    if let Some(load) = outcome.ended_by {
+        match bench.served(|bench| baselines.wire_at(&load, stamps, bench.limits)) {
+            Ok(wire) => judge_end(&wire, outcome),
+            Err(why) => outcome.notes.push(format!("{NO_CONTROL}: {why}")),
+        }
+    }
+    let load = outcome.load.or(outcome.latency_load)?;
+    let round = bench.round;
+    match bench.served(|bench| baselines.at(round, &load, stamps, bench.limits)) {
+        Ok(baseline) => return Some(baseline),
+        Err(why) => {
+            let said = format!("no baseline: {why}");
+            match outcome.load {
+                Some(_) => outcome.beyond.push(said),
+                None => outcome.notes.push(said),
+            }
+        }
+    }
+    None
 }
 
 /// The record of a step, without its delays and their file.
