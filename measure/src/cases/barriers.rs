@@ -32,7 +32,7 @@ const LEAST_EVIDENCE: u32 = 2;
 const BEFORE: Duration = Duration::from_millis(100);
 /// Attempts at a run without losses.
 const ATTEMPTS: usize = 4;
-/// The time between frames that wait for a rule to act.
+/// The least time between frames that wait for a rule to act.
 const BETWEEN: Duration = Duration::from_millis(5);
 
 /// The rules of many that are probed at most.
@@ -61,10 +61,11 @@ fn acts(bench: &Workbench<'_>, flow: u32) -> Result<bool> {
     let mut template = Template::plain(0);
     template.set_ports(flow_ports(flow));
     let frame = template.sent.bytes;
+    let between = BETWEEN.max(Duration::from_secs_f64(1.0 / bench.limits.max_rate));
     let start = Instant::now();
     while start.elapsed() < bench.limits.stall && !(bench.over)() {
         probe.send_one(&frame)?;
-        if probe.sees(&frame, BETWEEN)? {
+        if probe.sees(&frame, between)? {
             return Ok(true);
         }
     }

@@ -80,6 +80,8 @@ fn send_all_up(bench: &mut Workbench<'_>) -> Result<()> {
 struct TimedSingles {
     /// The time at which each departed; none once it has arrived.
     departures: Vec<Option<Instant>>,
+    /// The departure of the last one.
+    last: Option<Instant>,
     delays_ns: Vec<u64>,
 }
 
@@ -87,6 +89,13 @@ impl TimedSingles {
     /// Notes that the next frame has departed.
     fn departed(&mut self, at: Instant) {
         self.departures.push(Some(at));
+        self.last = Some(at);
+    }
+
+    /// Waits until the next one may depart, so that at most `rate` do in a second.
+    fn wait(&self, rate: f64) {
+        let passed = self.last.map_or(Duration::MAX, |last| last.elapsed());
+        std::thread::sleep(Duration::from_secs_f64(1.0 / rate).saturating_sub(passed));
     }
 
     /// Notes the arrival of a frame, if it is one of these that has not arrived yet.
@@ -135,6 +144,7 @@ pub fn packet_in_delay(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutc
         if (bench.over)() {
             break;
         }
+        singles.wait(bench.limits.max_rate);
         singles.departed(probe.send_one(&numbered(number, 0))?);
         let controller = bench.control()?;
         while singles.is_awaited() {
@@ -416,10 +426,11 @@ pub fn first_packet(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome
     let over = bench.over;
     let far = bench.ports[1];
     let near = bench.ports[0];
+    let rate = bench.limits.max_rate;
     let controller = bench.control()?;
     let template = Template::plain(0);
     let seen = std::thread::scope(|scope| {
-        let probing = scope.spawn(move || first_packets(subject, count, over));
+        let probing = scope.spawn(move || first_packets(subject, count, rate, over));
         while !probing.is_finished() {
             let Some((_, Message::PacketIn(packet))) = controller.receive(LOOK)? else {
                 continue;
@@ -445,10 +456,11 @@ pub fn first_packet(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome
     Ok(seen.outcome("no first packet came out"))
 }
 
-/// Sends the first packets of new flows, one at a time.
+/// Sends the first packets of new flows, one at a time, and at most `rate` in a second.
 fn first_packets(
     subject: &TestSubject,
     count: u32,
+    rate: f64,
     over: &(dyn Fn() -> bool + Sync),
 ) -> Result<TimedSingles> {
     let mut probe = subject.probe(false)?;
@@ -458,6 +470,7 @@ fn first_packets(
         if over() {
             break;
         }
+        singles.wait(rate);
         singles.departed(probe.send_one(&numbered(number, FIRST_FLOW + number))?);
         while singles.is_awaited() {
             probe.poll(|bytes| {
@@ -532,6 +545,18 @@ mod tests {
         let outs = packet_outs_outcome(&PacketOutsSeen::default(), 10, Duration::ZERO);
         assert_eq!(outs.verdict, CaseVerdict::Fails);
         assert!(flood.metrics.is_empty() && outs.metrics.is_empty());
+    }
+
+    #[test]
+    fn single_frames_are_not_sent_faster_than_the_rate_permits() {
+        let start = Instant::now();
+        let mut singles = TimedSingles::default();
+        for number in 0..4 {
+            singles.wait(100.0);
+            singles.departed(Instant::now());
+            singles.arrived(number, Instant::now());
+        }
+        assert!(start.elapsed() >= Duration::from_millis(30));
     }
 
     #[test]

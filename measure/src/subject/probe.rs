@@ -218,7 +218,7 @@ impl FrameProbe {
     ) -> Result<Observation> {
         self.run = NEXT_RUN.fetch_add(1, Relaxed) % SINGLE_FRAMES;
         if let Some(stamped) = &mut self.stamped {
-            stamped.warm_up(&template.sent.bytes)?;
+            stamped.warm_up(&template.sent.bytes, load.rate)?;
         }
         self.drain()?;
         let dropped_before = self.dropped();

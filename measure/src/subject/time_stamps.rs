@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::subject::template::{FrameSignature, SignedFrame};
 
-/// The time for which frames are sent before a run until one is stamped, and the pause between
-/// them.
+/// The time for which frames are sent before a run until one is stamped, and the least pause
+/// between them.
 const WARM_UP: Duration = Duration::from_secs(1);
 const WARM_UP_PAUSE: Duration = Duration::from_millis(1);
 
@@ -105,15 +105,16 @@ pub struct StampTable {
 }
 
 impl StampedEnds {
-    /// Sends frames that do not count until one arrives with a stamp: the kernel begins to stamp
-    /// some time after it was asked to. Goes on without one after a second.
+    /// Sends frames that do not count, at most `rate` in a second, until one arrives with a stamp:
+    /// the kernel begins to stamp some time after it was asked to. Goes on without one after a
+    /// second.
     ///
     /// Errors: the interfaces'.
-    pub fn warm_up(&mut self, frame: &[u8]) -> Result<()> {
+    pub fn warm_up(&mut self, frame: &[u8], rate: f64) -> Result<()> {
         let start = Instant::now();
         while start.elapsed() < WARM_UP {
             self.near.send(frame).map_err(|e| e.to_string())?;
-            std::thread::sleep(WARM_UP_PAUSE);
+            std::thread::sleep(pause_at(rate));
             let receiver = self.far.as_mut().unwrap_or(&mut self.near);
             while let Some(stamped) = receiver.next_received().map_err(|e| e.to_string())? {
                 if stamped.nanos.is_some() {
@@ -152,6 +153,11 @@ impl StampedEnds {
         }
         Ok(())
     }
+}
+
+/// The pause between two frames of the warm-up of a load of this rate.
+fn pause_at(rate: f64) -> Duration {
+    WARM_UP_PAUSE.max(Duration::from_secs_f64(1.0 / rate))
 }
 
 /// Keeps the first stamp of a frame.
@@ -202,6 +208,12 @@ mod tests {
             kernel: true,
             card: Some(clock),
         }
+    }
+
+    #[test]
+    fn frames_that_warm_up_are_not_sent_faster_than_the_load() {
+        assert_eq!(pause_at(1e6), WARM_UP_PAUSE);
+        assert_eq!(pause_at(50.0), Duration::from_millis(20));
     }
 
     #[test]
