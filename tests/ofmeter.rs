@@ -116,6 +116,12 @@ fn trials_of_rfc_2544_lose_nothing_and_say_how_long_they_are() {
     assert!(notes.contains(label), "{notes}");
     assert!(rate < 2_000.0 || notes.contains("at least: --max-rate ended the search"));
     assert!(metric(burst, "longest burst") >= 1.0, "{burst}");
+    // A wire has the burst that a switch lost, in the same round.
+    let folder = Folder::new();
+    let lossy = ["rfc2544-back-to-back", "--setup", "forwarder:loss=50%"];
+    let found = measured(&folder, &lossy);
+    let of_wire = metric(&found[0], "loss of a wire at the load that ended the search");
+    assert!(of_wire < 100.0, "{}", found[0]);
 }
 
 #[test]
