@@ -167,7 +167,7 @@ pub fn open(interface: &str) -> Result<AfPacket> {
 }
 
 /// The same for measurements: its receive ring has its final size from the beginning, so that no
-/// frame is lost while a larger one takes its place; or the usual one, if there is no memory for it.
+/// frame is lost while a larger one takes its place; or the usual one, if there is no memory.
 ///
 /// Errors: the interface's.
 pub fn open_whole(interface: &str) -> Result<AfPacket> {
