@@ -18,7 +18,12 @@ const AS_BUILT: [&str; 6] = [
 ];
 
 /// Variables of a shell that decide what cargo finds built already.
-const OF_THE_BUILD: [&str; 3] = ["CARGO_HOME", "CARGO_TARGET_DIR", "CARGO_INCREMENTAL"];
+const OF_THE_BUILD: [&str; 4] = [
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "CARGO_INCREMENTAL",
+    "CARGO_PROFILE_DEV_DEBUG",
+];
 
 /// Runs make as a shell would. Returns what it prints. Panics: if it fails.
 fn make(words: &[&str]) -> String {

@@ -35,6 +35,9 @@ enum StepLoad {
     Waits,
     /// It computes, and may do so whenever other steps wait.
     Behind,
+    /// The same, but parts of it have limits of time. If it fails behind other steps, it is tried
+    /// once more, alone.
+    BehindAtFirst,
 }
 
 /// A step's name, its tier, what it does most of the time, and what it does.
@@ -50,26 +53,43 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         for step in of_load(steps, tier, StepLoad::Computes) {
             times.push(timed(step)?);
         }
-        let names: Vec<&str> = of_load(steps, tier, StepLoad::Behind)
-            .map(|step| step.0)
+        let at_first = of_load(steps, tier, StepLoad::BehindAtFirst);
+        let all_behind: Vec<_> = at_first
+            .chain(of_load(steps, tier, StepLoad::Behind))
             .collect();
-        let (waited, behind) = thread::scope(|scope| {
-            let behind = scope.spawn(|| names.into_iter().map(behind).collect());
-            let waited = of_load(steps, tier, StepLoad::Waits).map(timed).collect();
-            (waited, behind.join().expect("no step panics"))
-        });
-        let parts: [Result<Vec<String>, String>; 2] = [behind, waited];
+        let names: Vec<&str> = all_behind.iter().map(|step| step.0).collect();
+        let (waited, results): (Result<Vec<String>, String>, Vec<Result<String, String>>) =
+            thread::scope(|scope| {
+                let results = scope.spawn(|| names.iter().map(|name| behind(name)).collect());
+                let waited = of_load(steps, tier, StepLoad::Waits).map(timed).collect();
+                (waited, results.join().expect("no step panics"))
+            });
         let mut failures = Vec::new();
-        for part in parts {
-            match part {
-                Ok(part) => times.extend(part),
+        for (step, result) in all_behind.into_iter().zip(results) {
+            match or_alone(step, result) {
+                Ok(time) => times.push(time),
                 Err(e) => failures.push(e),
             }
+        }
+        match waited {
+            Ok(part) => times.extend(part),
+            Err(e) => failures.push(e),
         }
         all_succeeded(&failures)?;
         println!("\nall steps passed: {}", times.join(", "));
         Ok(())
     })
+}
+
+/// The result of a step behind others; or that of the step alone, if it failed and is tried again.
+fn or_alone(step: &CiStep<'_>, result: Result<String, String>) -> Result<String, String> {
+    match result {
+        Err(e) if step.2 == StepLoad::BehindAtFirst => {
+            println!("behind others: {e}; once more, alone:");
+            timed(step)
+        }
+        Ok(_) | Err(_) => result,
+    }
 }
 
 /// The steps of a tier that do this most of the time.
@@ -130,22 +150,25 @@ fn with_steps(
     tier: Tier,
     use_steps: impl FnOnce(&[CiStep<'_>]) -> Result<(), String>,
 ) -> Result<(), String> {
-    use StepLoad::{Behind, Computes, Waits};
+    use StepLoad::{Behind, BehindAtFirst, Computes, Waits};
+    // A step behind others does what it does without the long tier.
+    let of_tests = match tier {
+        Tier::Test => BehindAtFirst,
+        Tier::Lint | Tier::Check | Tier::All => Computes,
+    };
     use_steps(&[
         ("format", Tier::Lint, Computes, &|| format_check(root)),
         ("tidy", Tier::Lint, Computes, &|| tidy::run(root)),
         ("size", Tier::Lint, Computes, &|| size::run(root)),
-        ("lints", Tier::Lint, Computes, &|| {
-            cargo("clippy --locked --workspace --all-targets -- --deny warnings")?;
-            core_lints(root)
-        }),
-        ("tests", Tier::Check, Computes, &|| {
+        ("lints", Tier::Lint, Computes, &|| lints(root)),
+        // A step behind copies the libraries: none may be in the making.
+        ("programs", Tier::Test, Computes, &|| all_programs(root)),
+        ("tests", Tier::Check, of_tests, &|| {
             unit_tests(root, &long_arguments(tier, &["--", "--include-ignored"]))
         }),
         ("site", Tier::Test, Computes, &|| {
             site_if_possible(root, target)
         }),
-        ("libraries as packages", Tier::Test, Computes, &as_packages),
         ("oldest Rust of libraries", Tier::All, Computes, &|| {
             oldest_rust(root, target)
         }),
@@ -153,14 +176,10 @@ fn with_steps(
             features_of_oflib(root)
         }),
         ("reference", Tier::Test, Computes, &|| {
-            reference::run(root, PageAction::Compare)
+            reference::run(root, target, PageAction::Compare)
         }),
         ("packages", Tier::Test, Computes, &|| {
             packages(root, target, tier)
-        }),
-        // A step behind copies the libraries: none may be in the making.
-        ("programs", Tier::Test, Computes, &|| {
-            e2e::build(root).map(drop)
         }),
         ("end to end", Tier::Test, Waits, &|| {
             let arguments = long_arguments(tier, &["--include-ignored"]);
@@ -169,7 +188,7 @@ fn with_steps(
         ("end to end with two workers", Tier::All, Waits, &|| {
             e2e::run(root, target, &[], "2")
         }),
-        ("python", Tier::Test, Waits, &|| {
+        ("python", Tier::Test, BehindAtFirst, &|| {
             python::run(root, target, &[])
         }),
         ("python by pip", Tier::All, Computes, &|| {
@@ -179,21 +198,22 @@ fn with_steps(
             Tier::All => examples::run(root, target, ""),
             Tier::Lint | Tier::Check | Tier::Test => examples::run(root, target, examples::IN_TEST),
         }),
+        ("core alone", Tier::Test, Behind, &|| core_alone(target)),
+        ("libraries as packages", Tier::Test, Behind, &as_packages),
+        ("fast path as released", Tier::Test, Behind, &|| {
+            released("-p bofuss-fastpath --lib")
+        }),
+        ("documentation", Tier::Test, Behind, &documentation),
         ("cost", Tier::Test, Behind, &|| cost::first(root, target)),
-        ("cost of further cases", Tier::All, Behind, &|| {
-            cost::others(root, target)
+        ("cost of each case", Tier::All, Behind, &|| {
+            cost::run(root, target, "")
         }),
         ("lints of the tutorials", Tier::All, Behind, &|| {
             cost::check(root, target, "lint")
         }),
-        ("core alone", Tier::Test, Behind, &|| core_alone(target)),
-        ("fast path as released", Tier::Test, Behind, &|| {
-            cargo("test --locked --release -p bofuss-fastpath --lib")
-        }),
-        ("documentation", Tier::Test, Behind, &documentation),
         // A debug build is too slow for long bundles.
         ("long bundles as released", Tier::All, Behind, &|| {
-            cargo("test --locked --release -p bofuss-agent --test bundles atomic::")
+            released("-p bofuss-agent --test bundles atomic::")
         }),
         ("sanitizers", Tier::All, Behind, &|| {
             sanitizers(root, target)
@@ -206,6 +226,27 @@ fn with_steps(
         }),
         ("fuzz", Tier::All, Behind, &|| fuzz::run(root, target, &[])),
     ])
+}
+
+/// Lints the tree, and the core without features.
+fn lints(root: &Path) -> Result<(), String> {
+    cargo("clippy --locked --workspace --all-targets -- --deny warnings")?;
+    core_lints(root)
+}
+
+/// Builds all programs, those of the unit tests too.
+fn all_programs(root: &Path) -> Result<(), String> {
+    cargo("test --locked --workspace --no-run")?;
+    e2e::build(root).map(drop)
+}
+
+/// Runs tests that are optimised as what is released, without the checks of a debug build. Links
+/// them as in a debug build: to optimise the libraries together takes longer than all else.
+fn released(tests: &str) -> Result<(), String> {
+    cargo_with(&format!("test --locked --release {tests}"), |cargo| {
+        cargo.env("CARGO_PROFILE_RELEASE_LTO", "off");
+        cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    })
 }
 
 /// Packs `bofuss-embed` and all of ours that it needs as crates for a registry, and compiles oflib

@@ -80,7 +80,7 @@ fn main() -> ExitCode {
         ["cost", guide] => cost::run(root, &target, guide),
         ["mutants"] => mutants::run(root, &target, ""),
         ["mutants", word] => mutants::run(root, &target, word),
-        ["reference"] => reference::run(root, reference::PageAction::Write),
+        ["reference"] => reference::run(root, &target, reference::PageAction::Write),
         ["docs"] => site::run(root, &target),
         ["dist"] => dist::run(root, &target, package::BuildKind::Release),
         ["dist", "--debug"] => dist::run(root, &target, package::BuildKind::Debug),

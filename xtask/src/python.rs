@@ -18,6 +18,10 @@ const MODULES: [(&str, &str); 2] = [
 const MATURIN: &str = "maturin==1.16.0";
 /// The package's own modules.
 const SOURCES: &str = "python/bofuss";
+/// The folders of the build folder that have the package: for the examples, and for its tests,
+/// which may run at the same time.
+const PACKAGE: &str = "python";
+const TESTED: &str = "python-tested";
 /// Programs that print files of the tree by the package, and these files: its documentation, its
 /// stubs, and README's picture of a trace.
 const PRINTED: [(&str, &str); 3] = [
@@ -32,7 +36,7 @@ const NOTEBOOKS: [&str; 2] = ["docs/lecture.ipynb", "docs/simulator.ipynb"];
 ///
 /// Errors: the step that failed.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
-    let folder = build(root, target)?;
+    let folder = build_in(TESTED, root, target)?;
     let mut tests = interpreter(root, &folder)?;
     tests.env("BOFUSS_PYTHON", setup::environment(root, "venv")?);
     tests.env("BOFUSS_BIN_DIR", target.join("debug"));
@@ -96,8 +100,13 @@ pub(crate) fn write_derived(root: &Path, target: &Path) -> Result<(), String> {
 ///
 /// Errors: the step that failed.
 pub(crate) fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
+    build_in(PACKAGE, root, target)
+}
+
+/// The same with the package in a folder of this name.
+fn build_in(name: &str, root: &Path, target: &Path) -> Result<PathBuf, String> {
     command::build_all()?;
-    let folder = target.join("python");
+    let folder = target.join(name);
     let _ = fs::remove_dir_all(&folder);
     package(root, &target.join("debug"), &folder)?;
     Ok(folder)

@@ -2,6 +2,7 @@
 //! the rooms, and what `bofuss-reference` prints from the catalogues.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::rooms::{self, ARROWS};
 use crate::{command, tree};
@@ -21,14 +22,18 @@ pub(crate) enum PageAction {
 /// Writes or compares the pages.
 ///
 /// Errors: a page that differs, or a file that cannot be read or written.
-pub(crate) fn run(root: &Path, action: PageAction) -> Result<(), String> {
-    let word = match action {
-        PageAction::Write => "write",
-        PageAction::Compare => "compare",
-    };
-    command::cargo(&format!(
-        "run --locked --quiet --package bofuss-reference -- {word}"
-    ))?;
+pub(crate) fn run(root: &Path, target: &Path, action: PageAction) -> Result<(), String> {
+    match action {
+        PageAction::Write => {
+            command::cargo("run --locked --quiet --package bofuss-reference -- write")?;
+        }
+        // The gate has built all: the package alone would select other features.
+        PageAction::Compare => {
+            command::build_all()?;
+            let mut program = Command::new(target.join("debug/bofuss-reference"));
+            command::succeed(program.arg("compare"))?;
+        }
+    }
     let path = root.join(ARCHITECTURE);
     let text = tree::read(&path)?;
     let diagram = rooms::diagram(&rooms::table(&root.join(ARROWS))?);
