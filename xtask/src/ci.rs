@@ -1,6 +1,5 @@
 //! `cargo xtask check` and `cargo xtask ci`: the gate, as a list of steps in tiers.
 
-use std::net::{Ipv6Addr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -10,7 +9,7 @@ use crate::command::{all_succeeded, cargo, cargo_with, succeed};
 use crate::package::BuildKind;
 use crate::reference::{self, PageAction};
 use crate::{
-    cost, dist, e2e, examples, fuzz, mutants, python, rooms, setup, site, size, tidy, tree,
+    cost, dist, e2e, examples, fuzz, mutants, python, rooms, setup, site, size, tidy, tree, unit,
 };
 
 /// The tiers of steps: each includes the one before.
@@ -35,8 +34,8 @@ enum StepLoad {
     Waits,
     /// It computes, and may do so whenever other steps wait.
     Behind,
-    /// The same, but parts of it have limits of time. If it fails behind other steps, it is tried
-    /// once more, alone.
+    /// The same, but parts of it have limits of time: it gets a share of the processors. If it
+    /// fails behind other steps, it is tried once more, alone.
     BehindAtFirst,
 }
 
@@ -57,12 +56,13 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let all_behind: Vec<_> = at_first
             .chain(of_load(steps, tier, StepLoad::Behind))
             .collect();
-        let names: Vec<&str> = all_behind.iter().map(|step| step.0).collect();
+        let names: Vec<(&str, StepLoad)> = all_behind.iter().map(|s| (s.0, s.2)).collect();
         let (waited, results): (Result<Vec<String>, String>, Vec<Result<String, String>>) =
             thread::scope(|scope| {
-                let results = scope.spawn(|| names.iter().map(|name| behind(name)).collect());
+                let work = names.iter().map(|(name, load)| behind(name, *load));
+                let meanwhile = scope.spawn(|| work.collect());
                 let waited = of_load(steps, tier, StepLoad::Waits).map(timed).collect();
-                (waited, results.join().expect("no step panics"))
+                (waited, meanwhile.join().expect("no step panics"))
             });
         let mut failures = Vec::new();
         for (step, result) in all_behind.into_iter().zip(results) {
@@ -122,17 +122,20 @@ fn timed((name, _, _, step): &CiStep<'_>) -> Result<String, String> {
     Ok(format!("{name} {} s", start.elapsed().as_secs()))
 }
 
-/// Runs a step in a process that computes only while all others wait, and then prints what it
-/// printed.
-fn behind(name: &str) -> Result<String, String> {
+/// Runs a step in a process that computes while others wait, and then prints what it printed.
+fn behind(name: &str, load: StepLoad) -> Result<String, String> {
     let start = Instant::now();
     // This program, even if a step has built it anew.
     let xtask = format!("/proc/{}/exe", std::process::id());
-    // Where a process may not choose its priority, the step takes the usual one.
-    let script = "chrt --idle --pid 0 $$; exec \"$@\"";
-    let mut idle = Command::new("sh");
-    idle.args(["-c", script, "sh", &xtask, "step", name]);
-    let output = idle.output().map_err(|e| format!("sh: {e}"))?;
+    let script = if load == StepLoad::BehindAtFirst {
+        "exec nice -n 10 \"$@\""
+    } else {
+        // Where a process may not choose its priority, the step takes the usual one.
+        "chrt --idle --pid 0 $$; exec \"$@\""
+    };
+    let mut polite = Command::new("sh");
+    polite.args(["-c", script, "sh", &xtask, "step", name]);
+    let output = polite.output().map_err(|e| format!("sh: {e}"))?;
     let out = String::from_utf8_lossy(&output.stdout);
     let err = String::from_utf8_lossy(&output.stderr);
     let seconds = start.elapsed().as_secs();
@@ -164,7 +167,7 @@ fn with_steps(
         // A step behind copies the libraries: none may be in the making.
         ("programs", Tier::Test, Computes, &|| all_programs(root)),
         ("tests", Tier::Check, of_tests, &|| {
-            unit_tests(root, &long_arguments(tier, &["--", "--include-ignored"]))
+            unit::run(root, &long_arguments(tier, &["--include-ignored"]))
         }),
         ("site", Tier::Test, Computes, &|| {
             site_if_possible(root, target)
@@ -395,17 +398,6 @@ fn packages(root: &Path, target: &Path, tier: Tier) -> Result<(), String> {
         }
         Some(_) | None => dist::run(root, target, kind),
     }
-}
-
-/// Runs the unit tests. Some connect by IPv6: if this machine's loopback has none, each test
-/// program runs in a network namespace of its own.
-fn unit_tests(root: &Path, arguments: &[String]) -> Result<(), String> {
-    cargo_with("test --locked --workspace --exclude bofuss-tests", |c| {
-        if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
-            c.args(["--config", &setup::isolating(root)]);
-        }
-        c.args(arguments);
-    })
 }
 
 /// Runs the tests that reach `unsafe` code, of frames, ports and the C interface, with

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
-/// Test programs and examples that run at the same time. It may exceed the cores, because they
+/// End-to-end tests and examples that run at the same time. It may exceed the cores, because they
 /// mostly wait.
 const AT_A_TIME: usize = 3;
 
@@ -51,19 +51,30 @@ pub(crate) fn cargo_command(words: &str) -> Command {
     cargo
 }
 
-/// Does some work for each item, for several at the same time, in their order. What fails is tried
+/// Does some work for each item, for [`AT_A_TIME`] at the same time.
+///
+/// Errors: those of [`so_many_at_a_time`].
+pub(crate) fn side_by_side<Item: Send>(
+    items: Vec<Item>,
+    work: impl Fn(&mut Item) -> Result<(), String> + Sync,
+) -> Result<(), String> {
+    so_many_at_a_time(AT_A_TIME, items, work)
+}
+
+/// Does some work for each item, for so many at the same time, in their order. What fails is tried
 /// once more, alone: beside others, a test may have to wait for longer than it has patience. Work
 /// that fails may note in its item which part of it is to be tried again.
 ///
 /// Errors: those of the items that fail alone, too; all, if more than [`MOST_AGAIN`] fail.
-pub(crate) fn side_by_side<Item: Send>(
+pub(crate) fn so_many_at_a_time<Item: Send>(
+    number: usize,
     items: Vec<Item>,
     work: impl Fn(&mut Item) -> Result<(), String> + Sync,
 ) -> Result<(), String> {
     let waiting = Mutex::new(items.into_iter());
     let failed = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
+        for _ in 0..number {
             scope.spawn(|| {
                 loop {
                     // The lock is released before the work begins.

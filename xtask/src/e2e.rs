@@ -22,6 +22,7 @@ const LONGEST: [&str; 5] = ["ofmeter", "fairness", "mininet", "faults", "memory"
 #[derive(Deserialize)]
 pub(crate) struct TestProgram {
     target: TestTarget,
+    profile: TestProfile,
     manifest_path: PathBuf,
     executable: PathBuf,
     /// The tests to run, by name, or none for all.
@@ -32,6 +33,49 @@ pub(crate) struct TestProgram {
 #[derive(Deserialize)]
 struct TestTarget {
     name: String,
+}
+
+#[derive(Deserialize)]
+struct TestProfile {
+    test: bool,
+}
+
+impl TestProgram {
+    /// The folder of its package, where cargo would run it.
+    pub(crate) fn folder(&self) -> &Path {
+        self.manifest_path
+            .parent()
+            .expect("a manifest is in a folder")
+    }
+
+    /// Adds the program to a command that runs it: its path, `arguments`, and the tests to run.
+    pub(crate) fn add_to(&self, command: &mut Command, arguments: &[String]) {
+        command
+            .arg(&self.executable)
+            .args(arguments)
+            .args(&self.only);
+    }
+
+    /// Runs a command that runs the program, then prints all its output at once. The next run is
+    /// one of those of its tests that failed.
+    ///
+    /// Errors: its name, when it does not succeed.
+    pub(crate) fn run(&mut self, command: &mut Command) -> Result<(), String> {
+        let folder = self.folder().file_name().unwrap_or_default().display();
+        let name = format!("{folder}: {}", self.target.name);
+        let output = command.output().map_err(|e| format!("{name}: {e}"))?;
+        let out = String::from_utf8_lossy(&output.stdout);
+        let err = String::from_utf8_lossy(&output.stderr);
+        println!("{name}:\n{err}{out}");
+        if output.status.success() {
+            return Ok(());
+        }
+        let failed = out
+            .lines()
+            .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+        self.only = failed.map(String::from).collect();
+        Err(format!("{name} failed"))
+    }
 }
 
 /// The state that the threads share which run test programs.
@@ -112,17 +156,24 @@ fn build_tests(manifest: &Path, names: &[String]) -> Result<Vec<TestProgram>, St
     for name in names {
         cargo.args(["--test", name]);
     }
-    let output = cargo.stderr(Stdio::inherit());
-    let messages = command::output(output)?;
+    let mut programs = built(&mut cargo)?;
+    programs.retain(|program| program.manifest_path == manifest);
+    programs.sort_by_key(|program| place(&program.target.name));
+    Ok(programs)
+}
+
+/// Runs a command of cargo that builds test programs, among others, and says so in JSON. Returns
+/// the test programs.
+///
+/// Errors: it does not build.
+pub(crate) fn built(cargo: &mut Command) -> Result<Vec<TestProgram>, String> {
+    let messages = command::output(cargo.stderr(Stdio::inherit()))?;
     // Only programs have an `executable`. Lines that are not JSON are not from cargo.
     let programs = messages
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
-    let mut programs: Vec<TestProgram> = programs
-        .filter(|program: &TestProgram| program.manifest_path == manifest)
-        .collect();
-    programs.sort_by_key(|program| place(&program.target.name));
-    Ok(programs)
+    let is_test = |program: &TestProgram| program.profile.test;
+    Ok(programs.filter(is_test).collect())
 }
 
 /// The place of a program among those of [`LONGEST`]; all others have the same, after these.
@@ -132,50 +183,27 @@ fn place(name: &str) -> usize {
 }
 
 impl Run<'_> {
-    /// The command that runs a test program in namespaces of its own.
-    fn command(&self, test: &TestProgram) -> Command {
+    /// Runs a test program in namespaces of its own.
+    ///
+    /// Errors: its name, when it does not succeed.
+    fn test(&self, test: &mut TestProgram) -> Result<(), String> {
+        let scratch = self.scratch.join(&test.target.name);
+        std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
         let mut isolated = Command::new("sh");
         isolated
             .arg(self.root.join("xtask/setup.sh"))
-            .arg("isolate")
-            .arg(&test.executable)
-            .args(self.arguments)
-            .args(&test.only)
+            .arg("isolate");
+        test.add_to(&mut isolated, self.arguments);
+        isolated
             .current_dir(self.root.join("tests"))
             // Its tests share a network, and there are few cores.
             .env("RUST_TEST_THREADS", "1")
             .env("BOFUSS_PYTHON", &self.python)
             .env("BOFUSS_WORKERS", self.workers)
             .env("BOFUSS_DIST", &self.packages)
-            .env("BOFUSS_BIN_DIR", &self.programs);
-        isolated
-    }
-
-    /// Runs a test program, then prints all its output at once. The next run is one of those of its
-    /// tests that failed.
-    ///
-    /// Errors: its name, when it does not succeed.
-    fn test(&self, test: &mut TestProgram) -> Result<(), String> {
-        let name = &test.target.name;
-        let scratch = self.scratch.join(name);
-        std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
-        let mut isolated = self.command(test);
-        let output = isolated
-            .env("TMPDIR", &scratch)
-            .output()
-            .map_err(|e| format!("{name}: {e}"))?;
-        let out = String::from_utf8_lossy(&output.stdout);
-        let err = String::from_utf8_lossy(&output.stderr);
-        println!("{name}:\n{err}{out}");
-        if output.status.success() {
-            return Ok(());
-        }
-        let failure = format!("{name} failed");
-        let failed = out
-            .lines()
-            .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-        test.only = failed.map(String::from).collect();
-        Err(failure)
+            .env("BOFUSS_BIN_DIR", &self.programs)
+            .env("TMPDIR", &scratch);
+        test.run(&mut isolated)
     }
 }
 

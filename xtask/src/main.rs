@@ -32,6 +32,7 @@ mod size;
 mod source;
 mod tidy;
 mod tree;
+mod unit;
 mod wheel;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
