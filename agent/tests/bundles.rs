@@ -1,16 +1,10 @@
 //! Bundles: each takes effect as a whole or not at all, and no packet sees a part of it.
 #![allow(clippy::unwrap_used)]
 
-#[path = "bundles/atomic.rs"]
 mod atomic;
-#[path = "bundles/expiry.rs"]
 mod expiry;
-#[path = "bundles/groups.rs"]
 mod groups;
-#[path = "bundles/limits.rs"]
 mod limits;
-
-mod common;
 
 use bofuss_agent::{ConnId, FailMode};
 use bofuss_datapath::Engine;
@@ -26,7 +20,8 @@ use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::{BufferId, GroupId, TableId};
 use bofuss_oflib::{Action, ErrorCode, Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
-use common::{CONN, Lab};
+
+use crate::common::{CONN, Lab};
 
 /// The connection that sends bundles.
 const BUNDLER: ConnId = ConnId(2);

@@ -1,7 +1,6 @@
 //! The controllers' side of extensions, with one that only this test has: a board for notes.
 #![allow(clippy::unwrap_used)]
 
-#[path = "extension/board.rs"]
 mod board;
 
 use std::sync::Arc;

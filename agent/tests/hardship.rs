@@ -1,8 +1,6 @@
 //! Slow readers, limits at their value and one above, frames of random bytes.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::ops::Range;
 
 use bofuss_agent::{ConnId, FailMode};
@@ -17,7 +15,8 @@ use bofuss_oflib::types::BufferId;
 use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{Action, Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
-use common::{CONN, Lab, Random};
+
+use crate::common::{CONN, Lab, MS, Random};
 
 fn raw(from: u16, to: u16) -> Vec<u8> {
     let mac = |n: u16| Mac([2, 0, 0, 0, (n >> 8) as u8, n as u8]);
@@ -399,7 +398,7 @@ fn an_entry_that_expires_by_the_thousand_never_holds_up_a_tick() {
             &format!("priority={n},hard_timeout=1,actions=drop"),
         );
     }
-    lab.now = lab.now.after(2_000 * common::MS);
+    lab.now = lab.now.after(2_000 * MS);
     let left = |lab: &Lab| lab.switch.datapath().tables()[0].len();
     let mut ticks = 0;
     while lab.switch.next_tick().is_some() {

@@ -2,15 +2,14 @@
 //! connection waits.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use bofuss_agent::{ConnId, FailMode};
 use bofuss_oflib::message::{Empty, FlowModCommand as C};
 use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
-use common::{CONN, Lab};
+
+use crate::common::{CONN, Lab};
 
 /// A second connection.
 const OTHER: ConnId = ConnId(2);

@@ -2,7 +2,6 @@
 //! OpenFlow 1.4.1 section 7.3.5.17.
 #![allow(clippy::unwrap_used)]
 
-#[path = "monitors/mirror.rs"]
 mod mirror;
 
 use std::cell::Cell;

@@ -2,10 +2,7 @@
 //! timeouts, references, errors.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-#[path = "oracle/groups.rs"]
 mod groups;
-#[path = "oracle/random.rs"]
 mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,9 +14,10 @@ use bofuss_oflib::message::{FlowModCommand, FlowRemovedReason};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{Match, Message, PortNo};
-use common::{Lab, MS, Random};
 use groups::{Act, Group, Meter};
 use random::{random_frame, random_match};
+
+use crate::common::{Lab, MS, Random};
 
 const MAX_ENTRIES: usize = 12;
 const OPERATIONS: usize = 8_000;

@@ -2,8 +2,6 @@
 //! Spec: OpenFlow 1.5.1 sections 7.2.3.11, 7.3.6.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use bofuss_agent::{ConnId, FailMode};
 use bofuss_frame::OffloadCapabilities;
 use bofuss_oflib::error::{BadMatch, BadRequest};
@@ -17,7 +15,8 @@ use bofuss_oflib::types::BufferId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, FieldMatch, Match, Message, PortNo, Version};
 use bofuss_packet::craft::{ipv4, udp};
-use common::Lab;
+
+use crate::common::Lab;
 
 /// A connection that speaks 1.5.
 const NEWER: ConnId = ConnId(5);

@@ -2,8 +2,6 @@
 //! 7.3.5.22.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use bofuss_agent::{ConnId, FailMode};
 use bofuss_datapath::{Engine, Time};
 use bofuss_oflib::error::BundleFailed;
@@ -15,7 +13,8 @@ use bofuss_oflib::message::{BundleAdd, BundleControl, FlowModCommand as C};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{ErrorCode, Mac, Message, Version};
 use bofuss_packet::craft;
-use common::{Lab, MS};
+
+use crate::common::{Lab, MS};
 
 const BUNDLER: ConnId = ConnId(2);
 const TOGETHER: BundleFlags = BundleFlags::ALL.without(BundleFlags::TIME);

@@ -2,10 +2,7 @@
 //! reads shows one state.
 #![allow(clippy::unwrap_used)]
 
-#[path = "silence/every_message.rs"]
 mod every_message;
-
-mod common;
 
 use bofuss_agent::{ConnId, FailMode};
 use bofuss_oflib::error::{BadRequest, BundleFailed};
@@ -20,7 +17,8 @@ use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, ErrorCode, Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
-use common::{CONN, Lab, MS};
+
+use crate::common::{CONN, Lab, MS};
 
 /// The connection that must not be silenced.
 const OTHER: ConnId = ConnId(2);

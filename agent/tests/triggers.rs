@@ -2,8 +2,6 @@
 //! sections 7.2.4, 7.2.5.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use bofuss_agent::{ConnId, FailMode};
 use bofuss_datapath::Engine;
 use bofuss_oflib::error::BadInstruction;
@@ -17,7 +15,8 @@ use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, Mac, Message, Version};
 use bofuss_packet::craft;
-use common::{CONN, Lab, Random};
+
+use crate::common::{CONN, Lab, Random};
 
 const ENGINES: [Engine; 3] = [Engine::Reference, Engine::Tables, Engine::Cache];
 /// The connection that speaks 1.5.

@@ -1,14 +1,13 @@
 //! NORMAL with VLANs of ports: which ports a frame reaches, and with which tag.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use bofuss_agent::FailMode;
 use bofuss_datapath::{Config, DropReason, Engine, PortVlans, VlanMode};
 use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::craft;
-use common::Lab;
+
+use crate::common::Lab;
 
 const BROADCAST: u8 = 0xff;
 /// TPID of a tag.

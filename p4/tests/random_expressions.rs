@@ -1,12 +1,11 @@
 //! Random expressions give what a plain interpreter of their JSON gives, with numbers of any size.
 
-mod plain;
-
 use bofuss_p4::{Program, Sent, Switch};
 use num_bigint::{BigInt, Sign};
-use plain::expressions::{Grammar, plain};
-use plain::random::Random;
 use serde_json::{Value, json};
+
+use crate::plain::expressions::{Grammar, plain};
+use crate::plain::random::Random;
 
 /// The fields of the header, with their widths. The last gets the result.
 const FIELDS: [(&str, u32); 6] = [

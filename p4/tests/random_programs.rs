@@ -2,20 +2,19 @@
 //!
 //! `P4_PROGRAMS=N` tries so many programs instead, and `P4_SEED=N` begins elsewhere.
 
-mod plain;
-
 use bofuss_p4::{
     Digest, Does, Entry, Int, Match, MeterConfig, Named, Program, Replica, Sent, Session, Sink,
     Switch,
 };
 use num_bigint::BigInt;
-use plain::copies;
-use plain::externs::{METERS, Meter};
-use plain::interpreter::Interpreter;
-use plain::parsers::key_of;
-use plain::profiles::NewProfile;
-use plain::programs::{Generated, NewDoes, NewEntry, NewValue, Wanted, generate, packet};
-use plain::random::Random;
+
+use crate::plain::copies;
+use crate::plain::externs::{METERS, Meter};
+use crate::plain::interpreter::Interpreter;
+use crate::plain::parsers::key_of;
+use crate::plain::profiles::NewProfile;
+use crate::plain::programs::{Generated, NewDoes, NewEntry, NewValue, Wanted, generate, packet};
+use crate::plain::random::Random;
 
 const PROGRAMS: u64 = 120;
 const PACKETS: usize = 12;

@@ -4,12 +4,11 @@
 mod p4_messages;
 #[path = "../../fuzz/checks/p4_service.rs"]
 mod p4_service;
-mod spoil;
 
 use std::fs;
 use std::path::PathBuf;
 
-use spoil::Random;
+use crate::spoil::Random;
 
 /// How often each input is spoilt.
 const SPOILT: usize = 20;

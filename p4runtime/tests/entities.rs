@@ -1,7 +1,5 @@
 //! Entities that do not fit, and what updates leave as it was.
 
-mod common;
-
 use std::time::Duration;
 
 use bofuss_p4::{Program, Switch};
@@ -14,8 +12,9 @@ use bofuss_p4runtime::wire::entities::{
 };
 use bofuss_p4runtime::wire::messages::{StreamMessageResponseUpdate, Update, UpdateType};
 use bofuss_p4runtime::{Change, ChangePlayer, Job, Pipeline};
-use common::{Controller, action, action_set, done, entity, exact, file, id, start};
 use tonic::Code;
+
+use crate::common::{Controller, action, action_set, done, entity, exact, file, id, start};
 
 fn group(ports: impl Iterator<Item = u32>) -> EntityKind {
     let replicas = ports.map(|port| Replica {

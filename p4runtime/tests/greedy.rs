@@ -1,7 +1,5 @@
 //! Controllers that take more than their part: others are served.
 
-mod common;
-
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +8,6 @@ use bofuss_p4runtime::wire::messages::{
     MasterArbitrationUpdate, ReadRequest, ReadResponse, Role, StreamMessageRequestUpdate, Uint128,
     UpdateType,
 };
-use common::{Controller, action, exact, start};
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -19,6 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
+
+use crate::common::{Controller, action, exact, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preface_that_stops_gives_its_place_to_others() {
@@ -103,7 +102,7 @@ fn many_updates() -> Vec<EntityKind> {
     let send = action("MyIngress.send", &[3]);
     let entry = exact("MyIngress.exactly", 77, send);
     let entity = EntityKind::TableEntry(entry);
-    let of_one = common::entity(entity.clone()).encoded_len() + 16;
+    let of_one = crate::common::entity(entity.clone()).encoded_len() + 16;
     vec![entity; (4 << 20) / of_one]
 }
 

@@ -1,14 +1,12 @@
 //! Updates and requests with bytes that are spoilt: the switch stays, and answers.
 
-mod common;
-mod spoil;
-
 use bofuss_p4runtime::Pipeline;
 use bofuss_p4runtime::wire::entities::{Entity, EntityKind, TableEntry};
 use bofuss_p4runtime::wire::messages::UpdateType;
-use common::{Controller, action, entity, exact, file, id, start};
 use prost::Message;
-use spoil::Random;
+
+use crate::common::{Controller, action, entity, exact, file, id, start};
+use crate::spoil::Random;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn spoilt_entities_are_refused_or_written_and_the_switch_stays() {

@@ -1,7 +1,5 @@
 //! Members, groups and action sets of action profiles.
 
-mod common;
-
 use std::ops::Range;
 
 use bofuss_p4runtime::wire::entities::{
@@ -10,8 +8,9 @@ use bofuss_p4runtime::wire::entities::{
     TableEntry,
 };
 use bofuss_p4runtime::wire::messages::UpdateType;
-use common::{Controller, action, action_set, done, exact, id, start};
 use tonic::Code;
+
+use crate::common::{Controller, action, action_set, done, exact, id, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_has_no_member_twice_and_keeps_its_max_size() {

@@ -1,7 +1,5 @@
 //! A controller and a server, over a connection.
 
-mod common;
-
 use std::time::Duration;
 
 use bofuss_p4::Switch;
@@ -17,11 +15,12 @@ use bofuss_p4runtime::wire::messages::{
     SetForwardingPipelineConfigResponse, Status as RpcStatus, StreamMessageRequestUpdate,
     StreamMessageResponseUpdate, Uint128, UpdateType,
 };
-use common::{Controller, Running, action, action_set, exact, file, id, pipeline, start};
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tonic::Code;
+
+use crate::common::{Controller, Running, action, action_set, exact, file, id, pipeline, start};
 
 const SEND: &str = "MyIngress.send";
 const EXACTLY: &str = "MyIngress.exactly";

@@ -1,8 +1,5 @@
 //! The server with TLS, whose files change.
 
-#[path = "common/controller.rs"]
-mod controller;
-
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,6 +10,8 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+
+use crate::common::Controller;
 
 /// How often files that changed were right, and wrong.
 static CHANGES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
@@ -51,7 +50,7 @@ async fn is_answered(address: &str, tls: ClientTlsConfig) -> bool {
     let Ok(channel) = endpoint.connect().await else {
         return false;
     };
-    controller::Controller::is_served(channel).await
+    Controller::is_served(channel).await
 }
 
 /// An authority, and what it signs.

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -18,7 +16,8 @@ use bofuss_oflib::{Message, PortNo};
 use bofuss_sim::controller::RulesController;
 use bofuss_sim::host::{EndHost, Host, HostOutput, Outcome};
 use bofuss_sim::{LinkConfig, Network, NetworkConfig, NodeId};
-use common::{Log, add_switch, connect_all, line_of_two, link};
+
+use crate::common::{Log, add_switch, connect_all, line_of_two, link};
 
 #[test]
 fn hosts_ping_through_two_switches_and_a_learning_controller() {

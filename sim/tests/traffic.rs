@@ -1,8 +1,6 @@
 //! Traffic over networks: rates as theory predicts them, shares, losses, failures, random trees.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use bofuss_datapath::Time;
 use bofuss_embed::FailMode;
 use bofuss_sim::controller::LearningController;
@@ -12,7 +10,7 @@ use bofuss_sim::{Change, LinkConfig, LinkId, LinkState, Network, NetworkConfig, 
 use proptest::prelude::*;
 use serde::Deserialize;
 
-use common::{add_switch, connect_all, host_config, link};
+use crate::common::{add_switch, connect_all, host_config, link};
 
 const MS: u64 = 1_000_000;
 /// Bytes of a full TCP segment with timestamps: its payload, and its frame without FCS.

@@ -2,8 +2,6 @@
 //! while trapdoors come and go.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use bofuss_agent::FailMode;
 use bofuss_datapath::{Config, Time};
 use bofuss_ext::blind::Trapdoor;
@@ -13,7 +11,8 @@ use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::{ExtValue, Mac, Message, Version};
 use bofuss_packet::craft;
 use bofuss_workers::Dispatch;
-use common::{Several, Single, Subject, flow_mod, set_up};
+
+use crate::common::{Several, Single, Subject, flow_mod, set_up};
 
 const KEY: [u8; 16] = *b"key of a keyword";
 const KEY_TEXT: &str = "6b6579206f662061206b6579776f7264";

@@ -2,8 +2,6 @@
 //! mappings come and go.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use bofuss_agent::FailMode;
 use bofuss_datapath::{Config, Time};
 use bofuss_frame::Offload;
@@ -12,7 +10,8 @@ use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::{ExtValue, Mac, Message, Version};
 use bofuss_packet::craft;
 use bofuss_workers::Dispatch;
-use common::{Several, Single, Subject, flow_mod, set_up};
+
+use crate::common::{Several, Single, Subject, flow_mod, set_up};
 
 const FLOWS: u16 = 200;
 const ENTRY: &str = "priority=2,udp,spare0=1/1,actions=set_field:0x77->spare1,output:3";

@@ -1,8 +1,6 @@
 //! A meter of a switch on several threads has one rate, wherever its packets are.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use bofuss_agent::FailMode;
 use bofuss_datapath::{Config, Engine, Time};
 use bofuss_frame::Offload;
@@ -15,7 +13,8 @@ use bofuss_oflib::types::{BufferId, MeterId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Message, PortNo, Version};
 use bofuss_workers::Dispatch;
-use common::{MS, Several, Single, Subject, flow_mod, frame, set_up};
+
+use crate::common::{MS, Several, Single, Subject, flow_mod, frame, set_up};
 
 const PACKETS_A_MS: u64 = 10;
 

@@ -1,8 +1,6 @@
 //! What one replica has to do alone is done by worker 0, and it is said why.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::sync::Arc;
 
 use bofuss_agent::{FailMode, Identity};
@@ -13,7 +11,8 @@ use bofuss_frame::{Offload, Pool};
 use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::{Catalogue, Version};
 use bofuss_workers::Dispatch;
-use common::{CONN, PORTS, Several, Subject, flow_mod, frame};
+
+use crate::common::{CONN, PORTS, Several, Subject, flow_mod, frame};
 
 const FLOWS: u16 = 20;
 

@@ -2,8 +2,6 @@
 //! same replies and the same counters, with all engines.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use bofuss_agent::FailMode;
@@ -22,7 +20,10 @@ use bofuss_oflib::types::{BufferId, GroupId, MeterId, TableId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Message, PortNo, Version};
 use bofuss_workers::Dispatch;
-use common::{MS, PORTS, Several, Single, Subject, flow, flow_mod, frame, set_up, super_frame};
+
+use crate::common::{
+    MS, PORTS, Several, Single, Subject, flow, flow_mod, frame, set_up, super_frame,
+};
 
 const OPERATIONS: usize = 800;
 const FLOWS: u64 = 40;

@@ -3,8 +3,6 @@
 //! that fails is noticed, and one that is busy holds no other up.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -14,8 +12,9 @@ use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 use bofuss_workers::{Fault, Share, Source, Workers};
-use common::endless::{Numbered, change_entries};
-use common::{frame, switch};
+
+use crate::common::endless::{Numbered, change_entries};
+use crate::common::{frame, switch};
 
 const ROUNDS: u32 = 300;
 

@@ -2,8 +2,6 @@
 //! machines of OpenState, while controllers read and change states and packets are divided anew.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use bofuss_agent::FailMode;
@@ -18,7 +16,8 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, ExtValue, Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
 use bofuss_workers::Dispatch;
-use common::{MS, Several, Single, Subject, flow_mod, set_up};
+
+use crate::common::{MS, Several, Single, Subject, flow_mod, set_up};
 
 const HOSTS: u64 = 24;
 const OPERATIONS: usize = 500;

@@ -216,7 +216,7 @@ fn with_steps(
         }),
         // A debug build is too slow for long bundles.
         ("long bundles as released", Tier::All, Behind, &|| {
-            released("-p bofuss-agent --test bundles atomic::")
+            released("-p bofuss-agent --test switch bundles::atomic::")
         }),
         ("sanitizers", Tier::All, Behind, &|| {
             sanitizers(root, target)

@@ -8,8 +8,8 @@ use bofuss_oflib::message::bundle::BundleControlType as T;
 use bofuss_oflib::{Mac, PortNo, Version};
 use bofuss_packet::craft;
 
+use super::{BOTH, BUNDLER, ENGINES, add, ask, control, flow};
 use crate::common::Lab;
-use crate::{BOTH, BUNDLER, ENGINES, add, ask, control, flow};
 
 /// Flow-mods of the longest bundle; fewer in a debug build, which is slower.
 const MANY: u32 = if cfg!(debug_assertions) {

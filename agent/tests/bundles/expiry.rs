@@ -6,9 +6,9 @@ use bofuss_oflib::message::bundle::BundleControlType as T;
 use bofuss_oflib::message::group_mod::GroupModCommand as G;
 use bofuss_oflib::message::{FlowModCommand as C, FlowRemovedReason};
 
+use super::groups::{ALL_GROUPS, group};
+use super::{BOTH, ENGINES, add, ask, control, errors, flow, lab, out};
 use crate::common::Lab;
-use crate::groups::{ALL_GROUPS, group};
-use crate::{BOTH, ENGINES, add, ask, control, errors, flow, lab, out};
 
 /// So many entries that their preparation takes several slices.
 const MANY: u32 = 200;

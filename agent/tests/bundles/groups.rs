@@ -9,8 +9,8 @@ use bofuss_oflib::message::meter_mod::MeterModCommand as M;
 use bofuss_oflib::text::{parse_group, parse_meter};
 use bofuss_oflib::types::{GroupId, MeterId};
 
+use super::{BOTH, ENGINES, add, ask, commit, control, dump, flow, lab, out};
 use crate::common::{Lab, Random};
-use crate::{BOTH, ENGINES, add, ask, commit, control, dump, flow, lab, out};
 
 #[test]
 fn groups_and_meters_of_a_bundle_come_with_its_flows() {

@@ -7,8 +7,8 @@ use bofuss_oflib::message::bundle::BundleControlType as T;
 use bofuss_oflib::message::{BundleAdd, BundleControl, FlowModCommand as C, PortMod};
 use bofuss_oflib::{Message, Version};
 
+use super::{BOTH, BUNDLER, add, ask, control, errors, flow, lab};
 use crate::common::Lab;
-use crate::{BOTH, BUNDLER, add, ask, control, errors, flow, lab};
 
 #[test]
 fn bundles_and_their_messages_are_limited() {

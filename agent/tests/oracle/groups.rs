@@ -12,8 +12,8 @@ use bofuss_oflib::text::{parse_group, parse_meter};
 use bofuss_oflib::types::{GroupId, MeterId};
 use bofuss_oflib::{Message, PortNo};
 
+use super::{Both, Flow, Oracle};
 use crate::common::Random;
-use crate::{Both, Flow, Oracle};
 
 /// Tokens that a packet costs: at one packet a second, one token arrives each millisecond.
 const PACKET: i64 = 1000;

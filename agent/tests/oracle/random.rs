@@ -4,8 +4,8 @@ use bofuss_frame::{Gso, GsoKind, Offload};
 use bofuss_oflib::Mac;
 use bofuss_packet::craft;
 
+use super::{FLAGS, Slots};
 use crate::common::Random;
-use crate::{FLAGS, Slots};
 
 /// A random match: its slots and its text.
 pub(crate) fn random_match(random: &mut Random) -> (Slots, String) {

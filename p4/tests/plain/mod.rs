@@ -1,6 +1,6 @@
 //! What random tests share: numbers that repeat, expressions from a grammar, and an interpreter of
 //! the JSON that is slow and obvious.
-#![allow(dead_code, reason = "each test program uses some of it")]
+#![allow(dead_code, reason = "each test uses some of it")]
 
 pub mod controls;
 pub mod copies;

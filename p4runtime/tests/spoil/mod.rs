@@ -1,5 +1,5 @@
 //! Bytes that are spoilt, from a seed.
-#![allow(dead_code, reason = "each test program uses some of it")]
+#![allow(dead_code, reason = "each test uses some of it")]
 
 /// SplitMix64.
 pub struct Random(pub u64);

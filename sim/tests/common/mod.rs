@@ -1,5 +1,5 @@
 //! Small networks for tests, and a log of their events.
-#![allow(dead_code)] // Each test program uses a part of it.
+#![allow(dead_code)] // Each test uses a part of it.
 
 use std::fmt::Write;
 

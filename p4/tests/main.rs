@@ -1,0 +1,12 @@
+//! Programs from outside: what they do with packets, alone, at random, and with a control plane.
+
+mod plain;
+
+mod cases;
+mod control_plane;
+mod hostile;
+mod profiles;
+mod random_expressions;
+mod random_programs;
+mod random_tables;
+mod replication;

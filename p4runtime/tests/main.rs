@@ -1,0 +1,12 @@
+//! A server from outside: over connections, with the corpus of its fuzz targets, and with TLS.
+
+mod common;
+mod spoil;
+
+mod corpus;
+mod entities;
+mod greedy;
+mod hostile;
+mod profiles;
+mod service;
+mod tls;

@@ -1,0 +1,12 @@
+//! Several workers do what one switch does.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+mod blind;
+mod fields;
+mod meters;
+mod one_worker;
+mod oracle;
+mod order;
+mod states;
