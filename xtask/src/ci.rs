@@ -34,8 +34,8 @@ enum StepLoad {
     Waits,
     /// It computes, and may do so whenever other steps wait.
     Behind,
-    /// The same, but parts of it have limits of time: it gets a share of the processors. If it
-    /// fails behind other steps, it is tried once more, alone.
+    /// The same, but parts of it have limits of time. If it fails behind other steps, it is tried
+    /// once more, alone.
     BehindAtFirst,
 }
 
@@ -56,11 +56,10 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let all_behind: Vec<_> = at_first
             .chain(of_load(steps, tier, StepLoad::Behind))
             .collect();
-        let names: Vec<(&str, StepLoad)> = all_behind.iter().map(|s| (s.0, s.2)).collect();
+        let names: Vec<&str> = all_behind.iter().map(|step| step.0).collect();
         let (waited, results): (Result<Vec<String>, String>, Vec<Result<String, String>>) =
             thread::scope(|scope| {
-                let work = names.iter().map(|(name, load)| behind(name, *load));
-                let meanwhile = scope.spawn(|| work.collect());
+                let meanwhile = scope.spawn(|| names.iter().map(|name| behind(name)).collect());
                 let waited = of_load(steps, tier, StepLoad::Waits).map(timed).collect();
                 (waited, meanwhile.join().expect("no step panics"))
             });
@@ -122,20 +121,17 @@ fn timed((name, _, _, step): &CiStep<'_>) -> Result<String, String> {
     Ok(format!("{name} {} s", start.elapsed().as_secs()))
 }
 
-/// Runs a step in a process that computes while others wait, and then prints what it printed.
-fn behind(name: &str, load: StepLoad) -> Result<String, String> {
+/// Runs a step in a process that computes only while all others wait, and then prints what it
+/// printed.
+fn behind(name: &str) -> Result<String, String> {
     let start = Instant::now();
     // This program, even if a step has built it anew.
     let xtask = format!("/proc/{}/exe", std::process::id());
-    let script = if load == StepLoad::BehindAtFirst {
-        "exec nice -n 10 \"$@\""
-    } else {
-        // Where a process may not choose its priority, the step takes the usual one.
-        "chrt --idle --pid 0 $$; exec \"$@\""
-    };
-    let mut polite = Command::new("sh");
-    polite.args(["-c", script, "sh", &xtask, "step", name]);
-    let output = polite.output().map_err(|e| format!("sh: {e}"))?;
+    // Where a process may not choose its priority, the step takes the usual one.
+    let script = "chrt --idle --pid 0 $$; exec \"$@\"";
+    let mut idle = Command::new("sh");
+    idle.args(["-c", script, "sh", &xtask, "step", name]);
+    let output = idle.output().map_err(|e| format!("sh: {e}"))?;
     let out = String::from_utf8_lossy(&output.stdout);
     let err = String::from_utf8_lossy(&output.stderr);
     let seconds = start.elapsed().as_secs();

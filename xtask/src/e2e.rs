@@ -28,6 +28,8 @@ pub(crate) struct TestProgram {
     /// The tests to run, by name, or none for all.
     #[serde(skip)]
     only: Vec<String>,
+    #[serde(skip)]
+    has_failed: bool,
 }
 
 #[derive(Deserialize)]
@@ -46,6 +48,11 @@ impl TestProgram {
         self.manifest_path
             .parent()
             .expect("a manifest is in a folder")
+    }
+
+    /// Returns true if its last run failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Adds the program to a command that runs it: its path, `arguments`, and the tests to run.
@@ -67,7 +74,8 @@ impl TestProgram {
         let out = String::from_utf8_lossy(&output.stdout);
         let err = String::from_utf8_lossy(&output.stderr);
         println!("{name}:\n{err}{out}");
-        if output.status.success() {
+        self.has_failed = !output.status.success();
+        if !self.has_failed {
             return Ok(());
         }
         let failed = out

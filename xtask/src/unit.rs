@@ -9,6 +9,10 @@ use crate::{command, e2e, setup};
 
 /// Test programs that run at the same time: some compute on all cores, and some mostly wait.
 const AT_A_TIME: usize = 2;
+/// Scripts that run a program: at the priority of this process, which may be the idle one; and at
+/// the usual one, where a process may choose it, if a limit of time was too short for that.
+const FIRST: &str = "exec \"$@\"";
+const AGAIN: &str = "chrt --other --pid 0 $$; exec \"$@\"";
 /// The tests, as cargo selects them.
 const TESTS: &str = "test --locked --workspace --exclude bofuss-tests";
 
@@ -21,13 +25,13 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let words = format!("{TESTS} --no-run --message-format json");
     let programs = e2e::built(&mut command::cargo_command(&words))?;
     command::so_many_at_a_time(AT_A_TIME, programs, |program| {
-        let mut command = if is_isolated {
-            let mut isolated = Command::new("sh");
-            isolated.arg(root.join("xtask/setup.sh")).arg("isolate");
-            isolated
-        } else {
-            Command::new("env")
-        };
+        let mut command = Command::new("sh");
+        let script = if program.has_failed() { AGAIN } else { FIRST };
+        command.args(["-c", script, "sh"]);
+        if is_isolated {
+            command.arg("sh").arg(root.join("xtask/setup.sh"));
+            command.arg("isolate");
+        }
         program.add_to(&mut command, arguments);
         command.current_dir(program.folder());
         // As cargo sets it.
