@@ -17,13 +17,9 @@ const AS_BUILT: [&str; 6] = [
     "DEMO_BUILT=$(T)/debug",
 ];
 
-/// Variables of a shell that decide what cargo finds built already.
-const OF_THE_BUILD: [&str; 4] = [
-    "CARGO_HOME",
-    "CARGO_TARGET_DIR",
-    "CARGO_INCREMENTAL",
-    "CARGO_PROFILE_DEV_DEBUG",
-];
+/// Variables of a shell that decide what cargo finds built already, besides those of profiles.
+const OF_THE_BUILD: [&str; 3] = ["CARGO_HOME", "CARGO_TARGET_DIR", "CARGO_INCREMENTAL"];
+const OF_A_PROFILE: &str = "CARGO_PROFILE_";
 
 /// Runs make as a shell would. Returns what it prints. Panics: if it fails.
 fn make(words: &[&str]) -> String {
@@ -32,7 +28,8 @@ fn make(words: &[&str]) -> String {
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     for (name, _) in std::env::vars() {
         let is_of_this_test = name.starts_with("CARGO_") || name == "CARGO" || name == "MAKEFLAGS";
-        if is_of_this_test && !OF_THE_BUILD.contains(&&*name) {
+        let is_of_the_build = OF_THE_BUILD.contains(&&*name) || name.starts_with(OF_A_PROFILE);
+        if is_of_this_test && !is_of_the_build {
             make.env_remove(name);
         }
     }

@@ -18,8 +18,19 @@ use crate::{command, dist, setup, tree};
 /// for one of them.
 const LONGEST: [&str; 5] = ["ofmeter", "fairness", "mininet", "faults", "memory"];
 
+/// Modules of the first of these, which takes as long as all others side by side. Their tests run
+/// beside its other tests, in namespaces of their own: each part is about half of it.
+const APART: [&str; 6] = [
+    "coverage",
+    "interrupted",
+    "lies",
+    "published",
+    "set_ups",
+    "truths",
+];
+
 /// A test program, as cargo's JSON messages describe what was built.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct TestProgram {
     target: TestTarget,
     profile: TestProfile,
@@ -28,16 +39,19 @@ pub(crate) struct TestProgram {
     /// The tests to run, by name, or none for all.
     #[serde(skip)]
     only: Vec<String>,
+    /// The tests not to run, by their modules.
+    #[serde(skip)]
+    skipped: Vec<String>,
     #[serde(skip)]
     has_failed: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct TestTarget {
     name: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct TestProfile {
     test: bool,
 }
@@ -61,6 +75,18 @@ impl TestProgram {
             .arg(&self.executable)
             .args(arguments)
             .args(&self.only);
+        for module in &self.skipped {
+            command.args(["--skip", module]);
+        }
+    }
+
+    /// Takes the tests of some modules out of the program. Returns one that has only these.
+    fn split_off(&mut self, modules: &[&str]) -> Self {
+        let mut apart = self.clone();
+        apart.target.name += "-apart";
+        apart.only = modules.iter().map(|name| format!("{name}::")).collect();
+        self.skipped.clone_from(&apart.only);
+        apart
     }
 
     /// Runs a command that runs the program, then prints all its output at once. The next run is
@@ -78,10 +104,14 @@ impl TestProgram {
         if !self.has_failed {
             return Ok(());
         }
-        let failed = out
+        let names = out
             .lines()
             .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-        self.only = failed.map(String::from).collect();
+        let failed: Vec<String> = names.map(String::from).collect();
+        // A program that was killed names none.
+        if !failed.is_empty() {
+            self.only = failed;
+        }
         Err(format!("{name} failed"))
     }
 }
@@ -119,7 +149,12 @@ pub(crate) fn run(
     } else {
         BuildKind::Debug
     };
-    let tests = build(root)?;
+    let mut tests = build(root)?;
+    let are_all = arguments.iter().all(|word| word.starts_with('-'));
+    if let Some(longest) = tests.first_mut().filter(|_| are_all) {
+        let apart = longest.split_off(&APART);
+        tests.insert(1, apart);
+    }
     if is_long {
         prepare_interop(root)?;
     }
@@ -225,5 +260,33 @@ mod tests {
         let mut names = tree::target_names(&manifest, "test").unwrap();
         names.sort_by_key(|name| place(name));
         assert_eq!(names[..LONGEST.len()], LONGEST);
+    }
+
+    #[test]
+    fn each_test_of_a_program_is_in_one_of_its_parts() {
+        let text = r#"{
+            "target": {"name": "ofmeter"},
+            "profile": {"test": true},
+            "manifest_path": "/tests/Cargo.toml",
+            "executable": "/program"
+        }"#;
+        let mut rest: TestProgram = serde_json::from_str(text).unwrap();
+        let apart = rest.split_off(&APART[..2]);
+        let words = |program: &TestProgram| {
+            let mut command = Command::new("sh");
+            program.add_to(&mut command, &["--include-ignored".into()]);
+            let arguments = command.get_args().map(|word| word.to_str().unwrap());
+            arguments.collect::<Vec<_>>().join(" ")
+        };
+        let long = "/program --include-ignored";
+        let [first, second] = [APART[0], APART[1]];
+        assert_eq!(words(&apart), format!("{long} {first}:: {second}::"));
+        let skips = format!("{long} --skip {first}:: --skip {second}::");
+        assert_eq!(words(&rest), skips);
+        assert_ne!(rest.target.name, apart.target.name, "each has a folder");
+        let longest = include_str!("../../tests/ofmeter.rs");
+        for module in APART {
+            assert!(longest.contains(&format!("\nmod {module};\n")), "{module}");
+        }
     }
 }
