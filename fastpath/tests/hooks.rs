@@ -1,13 +1,9 @@
 //! Hooks with the flow cache: it serves their packets, with the results of the plain engine.
 #![allow(clippy::unwrap_used)]
 
-#[path = "hooks/actions.rs"]
 mod actions;
-#[path = "hooks/direct.rs"]
 mod direct;
-#[path = "hooks/misses.rs"]
 mod misses;
-#[path = "hooks/qos.rs"]
 mod qos;
 
 use std::collections::HashMap;

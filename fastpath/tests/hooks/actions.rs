@@ -6,7 +6,7 @@ use bofuss_oflib::field::IPV4_DST;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Catalogue, ExtValue, Field, PortNo};
 
-use crate::{compare, mark};
+use super::{compare, mark};
 
 /// Packets of each run.
 const PACKETS: u32 = 2000;

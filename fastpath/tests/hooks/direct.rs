@@ -9,7 +9,7 @@ use bofuss_oflib::field::{IPV4_DST, IPV4_SRC, METADATA, UDP_DST};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Catalogue, ExtValue, Field, PortNo};
 
-use crate::{catalogue, compare_with, large_catalogue, mark};
+use super::{catalogue, compare_with, large_catalogue, mark};
 
 /// The acts of a hook before the lookup of table 0, or in its action, with each so many packets.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use bofuss_oflib::field::{METADATA, TCP_DST};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, PortNo};
 
-use crate::{Seen, catalogue, frame, switch};
+use super::{Seen, catalogue, frame, switch};
 
 /// On a miss, sets the metadata to what is told it and has the packet looked up again.
 struct Finder(Arc<AtomicU32>, HookEffect);

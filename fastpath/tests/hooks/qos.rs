@@ -9,7 +9,7 @@ use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{ExtValue, PortNo};
 use bofuss_packet::craft;
 
-use crate::{Engine, Frame, Mac, Seen, catalogue, switch};
+use super::{Engine, Frame, Mac, Seen, catalogue, switch};
 
 /// The port with the discipline.
 const SLOW: PortNo = PortNo(2);
