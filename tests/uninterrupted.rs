@@ -14,6 +14,8 @@ use crate::{ctl, number, packets, replace};
 
 /// Bytes of a numbered datagram: the kernel forwards no frame of less than 60 bytes.
 const NUMBERED_BYTES: usize = 32;
+/// How long before a datagram is due its sender does not sleep any more, so that it is not late.
+const AWAKE: Duration = Duration::from_micros(200);
 
 /// What came: the times between two datagrams, each with how many had come, and their numbers.
 type Received = (Vec<(Duration, usize)>, Vec<u32>);
@@ -40,7 +42,10 @@ impl NumberedRow {
             while !ends.load(Relaxed) {
                 let now = Instant::now();
                 if now < next {
-                    std::thread::yield_now();
+                    match (next - now).checked_sub(AWAKE) {
+                        Some(rest) => std::thread::sleep(rest),
+                        None => std::thread::yield_now(),
+                    }
                     continue;
                 }
                 bytes[..4].copy_from_slice(&sent.to_be_bytes());
