@@ -16,7 +16,18 @@ use crate::{command, dist, setup, tree};
 
 /// The programs that take longest, in this order. They begin first, so that the end does not wait
 /// for one of them.
-const LONGEST: [&str; 5] = ["ofmeter", "fairness", "mininet", "faults", "memory"];
+const LONGEST: [&str; 10] = [
+    "ofmeter",
+    "fairness",
+    "mininet",
+    "faults",
+    "memory",
+    "accelerator",
+    "workers",
+    "exports",
+    "translated",
+    "packages",
+];
 
 /// Modules of the first of these, which takes as long as all others side by side. Their tests run
 /// beside its other tests, in namespaces of their own: each part is about half of it.
