@@ -29,7 +29,10 @@ const LONGEST: [&str; 10] = [
     "packages",
 ];
 
-/// Modules of the first of these, which takes as long as all others side by side. Their tests run
+/// The programs that are groups of programs: each module is run as one.
+const GROUPS: [&str; 3] = ["around", "daemon", "openflow"];
+
+/// Modules of the longest program, which takes as long as all others side by side. Their tests run
 /// beside its other tests, in namespaces of their own: each part is about half of it.
 const APART: [&str; 6] = [
     "coverage",
@@ -91,11 +94,17 @@ impl TestProgram {
         }
     }
 
+    /// A program of this name that has only the tests of some modules.
+    fn only_of(&self, name: &str, modules: &[&str]) -> Self {
+        let mut part = self.clone();
+        part.target.name = name.into();
+        part.only = modules.iter().map(|name| format!("{name}::")).collect();
+        part
+    }
+
     /// Takes the tests of some modules out of the program. Returns one that has only these.
     fn split_off(&mut self, modules: &[&str]) -> Self {
-        let mut apart = self.clone();
-        apart.target.name += "-apart";
-        apart.only = modules.iter().map(|name| format!("{name}::")).collect();
+        let apart = self.only_of(&format!("{}-apart", self.target.name), modules);
         self.skipped.clone_from(&apart.only);
         apart
     }
@@ -161,10 +170,9 @@ pub(crate) fn run(
         BuildKind::Debug
     };
     let mut tests = build(root)?;
-    let are_all = arguments.iter().all(|word| word.starts_with('-'));
-    if let Some(longest) = tests.first_mut().filter(|_| are_all) {
-        let apart = longest.split_off(&APART);
-        tests.insert(1, apart);
+    // Words would name tests besides those of a part.
+    if arguments.iter().all(|word| word.starts_with('-')) {
+        tests = divided(root, tests)?;
     }
     if is_long {
         prepare_interop(root)?;
@@ -212,8 +220,40 @@ fn build_tests(manifest: &Path, names: &[String]) -> Result<Vec<TestProgram>, St
     }
     let mut programs = built(&mut cargo)?;
     programs.retain(|program| program.manifest_path == manifest);
-    programs.sort_by_key(|program| place(&program.target.name));
     Ok(programs)
+}
+
+/// The programs that run by themselves, in their order: the modules of [`GROUPS`], the two parts of
+/// the longest, and all others.
+///
+/// Errors: the file of a group cannot be read.
+fn divided(root: &Path, programs: Vec<TestProgram>) -> Result<Vec<TestProgram>, String> {
+    let mut all = Vec::new();
+    for mut program in programs {
+        let name = program.target.name.clone();
+        if name == LONGEST[0] {
+            all.push(program.split_off(&APART));
+        }
+        if !GROUPS.contains(&&*name) {
+            all.push(program);
+            continue;
+        }
+        let modules = modules(root, &name)?;
+        let parts = modules.iter().map(|one| program.only_of(one, &[one.as_str()]));
+        all.extend(parts);
+    }
+    all.sort_by_key(|program| place(&program.target.name));
+    Ok(all)
+}
+
+/// The modules of a group of programs.
+///
+/// Errors: its file cannot be read.
+fn modules(root: &Path, group: &str) -> Result<Vec<String>, String> {
+    let text = tree::read(&root.join("tests").join(group).with_extension("rs"))?;
+    let lines = text.lines();
+    let names = lines.filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    Ok(names.map(String::from).collect())
 }
 
 /// Runs a command of cargo that builds test programs, among others, and says so in JSON. Returns
@@ -230,9 +270,11 @@ pub(crate) fn built(cargo: &mut Command) -> Result<Vec<TestProgram>, String> {
     Ok(programs.filter(is_test).collect())
 }
 
-/// The place of a program among those of [`LONGEST`]; all others have the same, after these.
+/// The place of a program, or of a part of one, among those of [`LONGEST`]; all others have the
+/// same, after these.
 fn place(name: &str) -> usize {
-    let place = LONGEST.iter().position(|long| *long == name);
+    let whole = name.strip_suffix("-apart").unwrap_or(name);
+    let place = LONGEST.iter().position(|long| *long == whole);
     place.unwrap_or(LONGEST.len())
 }
 
@@ -265,23 +307,33 @@ impl Run<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_longest_programs_are_there_and_begin_first() {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/Cargo.toml");
-        let mut names = tree::target_names(&manifest, "test").unwrap();
-        names.sort_by_key(|name| place(name));
-        assert_eq!(names[..LONGEST.len()], LONGEST);
-    }
-
-    #[test]
-    fn each_test_of_a_program_is_in_one_of_its_parts() {
+    fn program(name: &str) -> TestProgram {
         let text = r#"{
-            "target": {"name": "ofmeter"},
+            "target": {"name": "NAME"},
             "profile": {"test": true},
             "manifest_path": "/tests/Cargo.toml",
             "executable": "/program"
         }"#;
-        let mut rest: TestProgram = serde_json::from_str(text).unwrap();
+        serde_json::from_str(&text.replace("NAME", name)).unwrap()
+    }
+
+    #[test]
+    fn the_longest_programs_are_there_and_begin_first() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let names = tree::target_names(&root.join("tests/Cargo.toml"), "test").unwrap();
+        let programs = names.iter().map(|name| program(name)).collect();
+        let all = divided(&root, programs).unwrap();
+        let names: Vec<&str> = all.iter().map(|one| &one.target.name[..]).collect();
+        let [longest, others @ ..] = LONGEST;
+        assert_eq!(names[..2], [format!("{longest}-apart"), longest.into()]);
+        assert_eq!(names[2..=LONGEST.len()], others);
+        assert!(GROUPS.iter().all(|group| !names.contains(group)));
+        assert!(names.len() > 70, "{names:?}");
+    }
+
+    #[test]
+    fn each_test_of_a_program_is_in_one_of_its_parts() {
+        let mut rest = program("ofmeter");
         let apart = rest.split_off(&APART[..2]);
         let words = |program: &TestProgram| {
             let mut command = Command::new("sh");
