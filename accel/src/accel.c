@@ -44,7 +44,8 @@ struct slot {
 	u32 longest; // The most bytes of a frame, or of a segment, without its tag.
 	u64 sent_up; // When its last frame was left to the switch,
 	u32 is_below; // and whether frames have stopped going there.
-	u32 from; // The place in `drained` of the port that they arrive on.
+	u16 from; // The place in `drained` of the port that they arrive on.
+	u16 parting; // TCP flags, as in the key, that entries read and only one segment of a super-frame has.
 	u64 packets; // Those that no meter dropped.
 	u64 bytes;
 	u64 used; // When the last of these came.
@@ -169,8 +170,8 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 		longest = found.headers - tag + skb->gso_size;
 	}
 	// The drop of a super-frame is counted once, as that of a frame.
-	int goes_up = !packets || longest > slot->longest || (skb->gso_size && !slot->out) ||
-		      found.ttl <= slot->hops;
+	int goes_up = !packets || longest > slot->longest || found.ttl <= slot->hops ||
+		      (skb->gso_size && (!slot->out || found.key.tcp_flags & slot->parting));
 	u32 port = slot->from % PORTS;
 	if (goes_up || (!slot->is_below && *(volatile u64 *)&settings->drained[port] <= slot->sent_up)) {
 		// What went up is to leave first.

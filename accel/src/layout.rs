@@ -67,7 +67,9 @@ pub(crate) struct Slot {
     pub(crate) sent_up: AtomicU64,
     pub(crate) is_below: AtomicU32,
     /// The place in [`Settings::drained`] of the port that they arrive on.
-    pub(crate) from: AtomicU32,
+    pub(crate) from: AtomicU16,
+    /// TCP flags, as in the key, that entries read and only one segment of a super-frame has.
+    pub(crate) parting: AtomicU16,
     /// Packets and bytes that no meter dropped.
     pub(crate) packets: AtomicU64,
     pub(crate) bytes: AtomicU64,

@@ -204,6 +204,7 @@ impl FlowTable {
             .store(u16::try_from(hops).unwrap_or(u16::MAX), Relaxed);
         slot.meter.store(meter, Relaxed);
         slot.from.store(known.from.into(), Relaxed);
+        slot.parting.store(known.way.parting.to_be(), Relaxed);
         slot.is_below.store(0, Relaxed);
         slot.sent_up.store(now_ns, Relaxed);
         slot.used.store(0, Relaxed);

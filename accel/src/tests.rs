@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod changes;
+mod coming_up;
 mod meters;
 
 use std::cell::Cell;

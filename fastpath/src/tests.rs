@@ -6,6 +6,7 @@ mod all_paths;
 mod below;
 mod busy_hooks;
 mod in_memory;
+mod parting;
 mod stage;
 mod steps;
 

@@ -13,7 +13,7 @@ use bofuss_oflib::{Action, Mac, PortNo};
 use bofuss_packet::Layout;
 
 use super::engine::FastPath;
-use crate::cache::{Departure, GroupPass, KnownStations, MAX_DEPARTURES, Way};
+use crate::cache::{Departure, GroupPass, KnownStations, MAX_DEPARTURES, Way, parting_flags};
 use crate::direct_output::output_obstacle;
 use crate::executed::Executed;
 use crate::obstacles::{Obstacle, obstacle_of};
@@ -65,7 +65,10 @@ impl<'a> WayMaker<'a> {
 
     /// The way so far.
     pub(super) fn way(self) -> Way {
-        self.way
+        Way {
+            parting: parting_flags(self.pipeline),
+            ..self.way
+        }
     }
 
     /// Executes what has no [`obstacle_of`] it. Errors: another obstacle.

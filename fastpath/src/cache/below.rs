@@ -23,7 +23,7 @@ use bofuss_packet::KeyMatch;
 use super::below_index::BelowIndex;
 use super::metered::{Metered, add};
 use super::stations::Stations;
-use super::{Cache, Way};
+use super::{Cache, Way, parting_flags};
 
 /// What was forwarded of a flow, and is in no counter yet.
 #[derive(Clone, Debug)]
@@ -398,7 +398,8 @@ impl Cache {
             let number = u64::from(number.0) << 1 | u64::from(port.without_ethernet);
             [number, port.desc.config.0, port.desc.state.0.into()]
         });
-        let before = [first_egress, hooks.at_egress.len() as u64];
+        let parting = u64::from(parting_flags(pipeline));
+        let before = [first_egress, hooks.at_egress.len() as u64, parting];
         // The ends of the lists are marked by what is no port.
         let all = before
             .into_iter()

@@ -41,7 +41,7 @@ use self::revalidation::LoggedChange;
 pub use self::stats::CacheStats;
 use self::versions::Versions;
 use self::volatile_tables::VolatileTables;
-pub(crate) use self::way::KnownStations;
+pub(crate) use self::way::{KnownStations, parting_flags};
 pub use self::way::{Departure, GroupPass, MAX_DEPARTURES, Way};
 
 /// The number of packets prefetched together.

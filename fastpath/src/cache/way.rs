@@ -3,9 +3,10 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::Station;
+use bofuss_datapath::engine::{EngineNotes, Pipeline};
 use bofuss_oflib::field::{
-    ETH_DST, ETH_SRC, ETH_TYPE, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_SRC, TCP_DST, TCP_SRC,
-    UDP_DST, UDP_SRC, VLAN_VID,
+    ETH_DST, ETH_SRC, ETH_TYPE, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_SRC, TCP_DST,
+    TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC, VLAN_VID,
 };
 use bofuss_oflib::types::{GroupId, MeterId};
 use bofuss_oflib::{Action, Field, FieldSet, PortNo};
@@ -32,6 +33,9 @@ pub struct Way {
     /// The meter that judges frames as they arrive. Those that it drops do not depart, and are
     /// counted neither by ports nor by groups.
     pub meter: Option<MeterId>,
+    /// The TCP flags that entries read and that only one segment of a super-frame has: a
+    /// super-frame with one of them takes another way, of which the switch decides.
+    pub parting: u16,
     /// What NORMAL knows of the frames, if they pass it.
     pub(crate) stations: Option<KnownStations>,
     /// True if it is that of frames with a certain hash of their headers.
@@ -53,6 +57,13 @@ impl Way {
         }
         all
     }
+}
+
+/// See [`Way::parting`].
+pub(crate) fn parting_flags<E: EngineNotes>(pipeline: &Pipeline<E>) -> u16 {
+    let mut uses = pipeline.field_uses.of(&pipeline.catalogue);
+    let flags = uses.find(|one| one.field == TCP_FLAGS);
+    flags.map_or(0, |one| one.bits as u16)
 }
 
 /// The stations of frames that NORMAL sends to one port.

@@ -367,7 +367,7 @@ fn changes_take_back_only_the_flows_that_they_may_concern() {
 
 /// A switch whose only flow is forwarded by an accelerator, with a frame of it, which arrives on
 /// port 1.
-fn with_flow_below(actions: &str) -> (Datapath, InMemory, Vec<u8>) {
+pub(super) fn with_flow_below(actions: &str) -> (Datapath, InMemory, Vec<u8>) {
     let accelerator = InMemory::default();
     let mut datapath = switch_of(with_engine(Engine::Cache), 0, PORTS);
     let below = Box::new(accelerator.clone());

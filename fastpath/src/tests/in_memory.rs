@@ -123,6 +123,13 @@ impl InMemory {
         flows.dedup();
         flows
     }
+
+    /// The ways of the flows that it knows.
+    pub(super) fn ways(&self) -> Vec<Rc<Way>> {
+        let memory = self.0.borrow();
+        let known = memory.known.values();
+        known.map(|(_, way)| Rc::clone(way)).collect()
+    }
 }
 
 impl Accelerator for InMemory {
