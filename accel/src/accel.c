@@ -35,6 +35,7 @@ static long (*const send_copy)(void *skb, u32 ifindex, u64 flags) = (void *)BPF_
 #define PORTS 256
 #define METERS 4096
 #define LONGEST_WAY 8
+#define SHORTEST 60 // The switch pads frames that are shorter without their tag.
 
 // A flow. The key, `out` and `longest` do not change while `epoch` is the settings' one.
 struct slot {
@@ -153,7 +154,7 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 	u32 zero = 0, number;
 	struct settings *settings = lookup(&settings_map, &zero);
 
-	if (!settings || !*(volatile u64 *)&settings->flows || !read(skb, len, &found) || found.ttl <= 1)
+	if (!settings || !*(volatile u64 *)&settings->flows || !read(skb, len, &found))
 		return UP;
 	struct slot *slot = find(settings, found.words, &number);
 	if (!slot)
@@ -170,7 +171,8 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 		longest = found.headers - tag + skb->gso_size;
 	}
 	// The drop of a super-frame is counted once, as that of a frame.
-	int goes_up = !packets || longest > slot->longest || found.ttl <= slot->hops ||
+	int goes_up = !packets || len < SHORTEST || longest > slot->longest || found.ttl <= 1 ||
+		      found.ttl <= slot->hops ||
 		      (skb->gso_size && (!slot->out || found.key.tcp_flags & slot->parting));
 	u32 port = slot->from % PORTS;
 	if (goes_up || (!slot->is_below && *(volatile u64 *)&settings->drained[port] <= slot->sent_up)) {

@@ -91,8 +91,8 @@ struct headers {
 #define IPV4_BYTES 20
 #define IPV6_BYTES 40
 #define TRANSPORT_BYTES 14
+#define UDP_BYTES 8
 #define TAG_BYTES 4
-#define SHORTEST 60
 #define ICMP 1
 #define TCP 6
 #define UDP 17
@@ -125,7 +125,7 @@ INLINE int read_transport(const struct transport *transport, u8 protocol, u32 le
 		if (bytes < 20)
 			return -1;
 	} else if ((protocol & ~OF_IPV6) == UDP) {
-		bytes = 8;
+		bytes = UDP_BYTES;
 		key->ports[1] = transport->ports[1];
 	} else if (protocol == ICMP) {
 		bytes = 8;
@@ -141,6 +141,17 @@ INLINE int read_transport(const struct transport *transport, u8 protocol, u32 le
 	return bytes <= len ? (int)bytes : -1;
 }
 
+// Loads a part of a frame that ends with what is read of a header of TCP. If the frame ends before, or its
+// linear part, it ends with a header of UDP, and is 0 behind that.
+INLINE long load_part(struct __sk_buff *skb, u32 at, void *to, u32 bytes)
+{
+	long done = load_bytes(skb, at, to, bytes, BPF_HDR_START_MAC);
+
+	if (done < 0)
+		done = load_bytes(skb, at, to, bytes - (TRANSPORT_BYTES - UDP_BYTES), BPF_HDR_START_MAC);
+	return done;
+}
+
 // Reads a frame of `len` bytes, whose tag the kernel keeps apart. Returns 0 if it is not of the kind that is
 // read exactly.
 INLINE int read(struct __sk_buff *skb, u32 len, struct found *found)
@@ -151,7 +162,7 @@ INLINE int read(struct __sk_buff *skb, u32 len, struct found *found)
 	u32 rest;
 	int transport;
 
-	if (len < SHORTEST || load_bytes(skb, 0, h.macs, first, BPF_HDR_START_MAC) < 0)
+	if (load_part(skb, 0, h.macs, first) < 0)
 		return 0;
 	if (h.type == be16(0x0800)) {
 		found->ip = IPV4_BYTES;
@@ -169,7 +180,7 @@ INLINE int read(struct __sk_buff *skb, u32 len, struct found *found)
 		found->ip = IPV6_BYTES;
 		rest = be16(h.v6.payload);
 		if (h.v6.version_class >> 4 != 6 || h.v6.next & OF_IPV6 ||
-		    load_bytes(skb, first, h.macs + first, IPV6_BYTES - IPV4_BYTES, BPF_HDR_START_MAC) < 0)
+		    load_part(skb, first, h.macs + first, IPV6_BYTES - IPV4_BYTES) < 0)
 			return 0;
 		found->ttl = h.v6.hops;
 		key->protocol = h.v6.next | OF_IPV6;

@@ -2,6 +2,57 @@
 
 use super::*;
 
+/// A datagram with so many bytes.
+fn short(ttl: u8, bytes: usize) -> Vec<u8> {
+    let packet = ipv4(
+        [10; 4].into(),
+        [11; 4].into(),
+        ttl,
+        udp(1, 2, &vec![1; bytes]),
+    );
+    ethernet(Mac([2; 6]), Mac([4; 6]), packet)
+}
+
+#[test]
+fn a_flow_comes_up_with_a_frame_that_the_kernel_leaves_to_the_switch() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::EMPTY).unwrap());
+    let usual = short(64, 100);
+    for other in [
+        short(64, 0),
+        short(64, 3),
+        short(64, 17),
+        short(64, 1500),
+        short(1, 100),
+        short(0, 100),
+    ] {
+        table.forget_all();
+        assert!(add(&mut table, 5, &usual, 1514));
+        assert_eq!(decide(&mut table, &usual, 0), Some(OUT));
+        assert_eq!(decide(&mut table, &other, 0), None, "{other:x?}");
+        assert_eq!(
+            decide(&mut table, &usual, 0),
+            None,
+            "it would overtake the one before: {other:x?}"
+        );
+        table.drained(0, u64::MAX);
+        assert_eq!(decide(&mut table, &usual, 0), Some(OUT));
+    }
+}
+
+#[test]
+fn a_frame_may_end_with_the_header_of_udp() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::of(UDP_DST)).unwrap());
+    let frame = |port: u16| {
+        let packet = ipv6([1; 8].into(), [2; 8].into(), 64, udp(1, port, &[]));
+        ethernet(Mac([2; 6]), Mac([4; 6]), packet)
+    };
+    assert!(add(&mut table, 5, &frame(2), 1514));
+    assert_eq!(decide(&mut table, &frame(2), 0), Some(OUT));
+    assert_eq!(decide(&mut table, &frame(3), 0), None, "of another flow");
+}
+
 #[test]
 fn a_super_frame_comes_up_if_its_segments_take_other_ways() {
     let Some(mut table) = table() else { return };
