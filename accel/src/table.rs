@@ -18,7 +18,7 @@ use crate::way::{Route, Ways};
 /// A flow that was not used for so long gives its place to another.
 const IDLE_NS: u64 = 1_000_000_000;
 /// The time that a processor may take for one frame. Only one that no longer obeys takes longer.
-const LONGEST_SECTION: Duration = Duration::from_millis(10);
+pub(crate) const LONGEST_SECTION: Duration = Duration::from_millis(10);
 /// Odd, with about as many ones as zeros: 2^64 divided by the golden ratio. In `accel.c`, too.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -210,6 +210,8 @@ impl FlowTable {
         slot.used.store(0, Relaxed);
         let dropped = &self.program.dropped[number as usize];
         dropped.last.store(0, Relaxed);
+        // A frame that came before may be compared with the key that was in the slot.
+        self.wait();
         slot.epoch.store(epoch, Release);
         self.slots_of.entry(known.flow).or_default().push(number);
         self.known.insert(number, known);

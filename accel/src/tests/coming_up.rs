@@ -1,6 +1,9 @@
 //! Frames that come up although their flow is below, and what that means for the others.
 
+use std::time::Instant;
+
 use super::*;
+use crate::table::LONGEST_SECTION;
 
 /// A datagram with so many bytes.
 fn short(ttl: u8, bytes: usize) -> Vec<u8> {
@@ -78,4 +81,15 @@ fn a_super_frame_comes_up_if_its_segments_take_other_ways() {
         let whole = decide(&mut table, &frame(flags, 2500), 1000);
         assert_eq!(whole, out, "{flags:x} {parting:x}");
     }
+}
+
+#[test]
+fn a_flow_begins_when_the_frames_have_passed_that_came_before() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::EMPTY).unwrap());
+    // A processor that does not go on is waited for so long.
+    table.program.cpus[0].section.store(1, Relaxed);
+    let start = Instant::now();
+    assert!(add(&mut table, 5, &segment(100), 1514));
+    assert!(start.elapsed() >= LONGEST_SECTION);
 }
