@@ -232,7 +232,8 @@ INLINE void write_ip(struct __sk_buff *skb, const struct found *old, const struc
 				new->label >> 24 };
 		store_bytes(skb, at, first, sizeof(first), BPF_F_RECOMPUTE_CSUM);
 		store_bytes(skb, at + 7, &ttl, 1, BPF_F_RECOMPUTE_CSUM);
-		store_bytes(skb, at + 8, new->addresses, sizeof(new->addresses), 0);
+		// A device's sum of the whole frame loses what the checksum below changes by, and gets that here.
+		store_bytes(skb, at + 8, new->addresses, sizeof(new->addresses), BPF_F_RECOMPUTE_CSUM);
 		difference = sum_difference(key->addresses, sizeof(key->addresses), new->addresses,
 					    sizeof(new->addresses), 0);
 	}
@@ -267,8 +268,13 @@ INLINE void change(struct __sk_buff *skb, const struct leg *leg)
 		write_ip(skb, &old, &new.key, old.ttl - leg->hops, sum_at, flags);
 	if (leg->changes & CHANGES_TRANSPORT) {
 		long difference = sum_difference(old.key.ports, 4, new.key.ports, 4, 0);
+		u16 sum = 1;
+		if (protocol == UDP)
+			load_bytes(skb, sum_at, &sum, sizeof(sum), BPF_HDR_START_MAC);
 		change_l4_sum(skb, sum_at, 0, difference, flags);
-		store_bytes(skb, transport_at, new.key.ports, protocol == TCP || protocol == UDP ? 4 : 2, 0);
+		// A checksum makes up for the ports in a device's sum of the whole frame; UDP may have none.
+		store_bytes(skb, transport_at, new.key.ports, protocol == TCP || protocol == UDP ? 4 : 2,
+			    sum ? 0 : BPF_F_RECOMPUTE_CSUM);
 	}
 	if (leg->changes & CHANGES_TAG) {
 		u16 tci = be16(new.key.tag) & ~HAS_TAG;

@@ -5,6 +5,7 @@
 mod changes;
 mod coming_up;
 mod meters;
+mod sums;
 
 use std::cell::Cell;
 use std::rc::Rc;
