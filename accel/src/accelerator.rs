@@ -80,9 +80,8 @@ struct Port {
 #[derive(Debug)]
 struct Inner {
     table: FlowTable,
-    /// The ports, by their places, which are not used again.
+    /// The ports, by their places.
     ports: BTreeMap<u8, Port>,
-    next_place: usize,
     /// The reason why the fields of the key cannot be read.
     unread: Option<Refusal>,
     /// The reason why all frames have to come up for now.
@@ -108,7 +107,6 @@ impl InKernel {
         Ok(Self(Rc::new(RefCell::new(Inner {
             table: FlowTable::new(Program::load(size)?, seed, epoch_ns),
             ports: BTreeMap::new(),
-            next_place: 0,
             unread: None,
             paused: None,
             epoch_ns,
@@ -137,9 +135,9 @@ impl InKernel {
     /// Accelerates a port from now on. Errors: why it cannot.
     pub fn add_port(&self, number: PortNo, interface: Interface) -> Result<(), Unavailable> {
         let inner = &mut *self.0.borrow_mut();
-        let place = u8::try_from(inner.next_place).map_err(|_| Unavailable::Ports)?;
+        let place = free_place(&inner.ports)?;
         let link = inner.table.program.attach(&interface.name)?;
-        inner.next_place += 1;
+        inner.table.begin_place(place);
         let port = Port {
             number,
             interface,
@@ -154,7 +152,7 @@ impl InKernel {
         Ok(())
     }
 
-    /// Accelerates a port no longer. Its flows must have been forgotten.
+    /// Accelerates a port no longer. Its flows must have been forgotten, and their counts taken.
     pub fn remove_port(&self, number: PortNo) {
         let inner = &mut *self.0.borrow_mut();
         inner.ports.retain(|_, port| port.number != number);
@@ -399,6 +397,13 @@ impl Accelerator for InKernel {
         let counts = inner.table.take_counts();
         inner.reported(counts)
     }
+}
+
+/// The first place that no port has. Errors: there is none.
+pub(crate) fn free_place<T>(taken: &BTreeMap<u8, T>) -> Result<u8, Unavailable> {
+    let mut places = 0..=u8::MAX;
+    let free = places.find(|place| !taken.contains_key(place));
+    free.ok_or(Unavailable::Ports)
 }
 
 /// The system's monotonic clock, by which the kernel's program counts.

@@ -16,8 +16,8 @@ pub enum Unavailable {
     /// The kernel refused it; its error with all causes, in one line.
     #[error("{0}")]
     Kernel(String),
-    /// Each port that there ever was has a number in the program.
-    #[error("{PORTS} ports have been there already")]
+    /// The program has a place for each of so many.
+    #[error("{PORTS} ports are accelerated already")]
     Ports,
 }
 

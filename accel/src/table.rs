@@ -349,6 +349,14 @@ impl FlowTable {
         places[usize::from(port)].store(at_ns, Release);
     }
 
+    /// Gives a place to another port, which no frame has left and which has dropped none.
+    pub(crate) fn begin_place(&self, port: u8) {
+        let settings = &self.program.settings[0];
+        for places in [&settings.drained, &settings.hold, &settings.held] {
+            places[usize::from(port)].store(0, Relaxed);
+        }
+    }
+
     /// Holds frames of known flows of a port back until then.
     pub(crate) fn hold(&self, port: u8, until_ns: u64) {
         let places = &self.program.settings[0].hold;

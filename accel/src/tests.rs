@@ -5,6 +5,7 @@
 mod changes;
 mod coming_up;
 mod meters;
+mod places;
 mod sums;
 
 use std::cell::Cell;
