@@ -73,7 +73,10 @@ fn a_trace_names_what_keeps_a_flow_up() {
             "the kernel does not do CONTROLLER:65535",
         ),
         ("output:3", "port 3 is down or does not forward"),
-        ("output:9", "port 9 is not accelerated"),
+        (
+            "output:9",
+            "port 9 is not accelerated: it has no packet socket",
+        ),
         ("output:8", "port 8 does not exist"),
         (
             "group:3",
@@ -114,4 +117,25 @@ fn a_trace_names_what_keeps_a_flow_up() {
     lab.asks(&["del-flows"]);
     let said = place(&lab, &datagram(0, None, 60));
     assert_eq!(said, "by the switch: no frame of its flow came lately");
+}
+
+#[test]
+fn a_trace_names_what_keeps_one_frame_of_a_flow_up() {
+    let Some([lab, _]) = both(&[]) else { return };
+    let mut one = Tap::of(&lab, 1);
+    lab.asks(&["add-flow", "in_port=1,udp,actions=output:2"]);
+    let usual = datagram(0, None, 60);
+    send_slowly(&mut one, &[(); 20].map(|()| usual.clone()));
+    let below = "in the kernel, below the switch";
+    assert_eq!(place(&lab, &usual), below);
+    let short = datagram(0, None, 0);
+    let mut last = usual;
+    last[22] = 1;
+    for (frame, why) in [
+        (short, "it is shorter than 60 bytes"),
+        (last, "its TTL ends"),
+    ] {
+        let wanted = format!("{below}, but not this one: {why}");
+        assert_eq!(place(&lab, &frame), wanted);
+    }
 }

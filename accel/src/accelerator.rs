@@ -86,6 +86,8 @@ struct Inner {
     unread: Option<Refusal>,
     /// The reason why all frames have to come up for now.
     paused: Option<&'static str>,
+    /// The reasons why other ports are not accelerated.
+    refused: BTreeMap<PortNo, String>,
     /// The system's monotonic clock at time 0 of the switch.
     epoch_ns: u64,
     packets: u64,
@@ -109,6 +111,7 @@ impl InKernel {
             ports: BTreeMap::new(),
             unread: None,
             paused: None,
+            refused: BTreeMap::new(),
             epoch_ns,
             packets: 0,
         }))))
@@ -178,6 +181,11 @@ impl InKernel {
         self.0.borrow_mut().paused = why;
     }
 
+    /// Learns why ports are not accelerated, to say it of flows.
+    pub fn explain(&self, refused: &BTreeMap<PortNo, String>) {
+        self.0.borrow_mut().refused.clone_from(refused);
+    }
+
     /// What it does now.
     pub fn standing(&self) -> Standing {
         let inner = self.0.borrow();
@@ -222,10 +230,16 @@ impl InKernel {
         if let Some(why) = inner.idle_because() {
             return Err(why);
         }
-        let place = inner.port(number).ok_or(Refusal::Port(number))?;
-        let key = key::of_frame(frame, inner.ports[&place].interface.index);
-        let key = key.ok_or(Refusal::Packet)?;
+        let (_, key) = inner.key(number, frame)?;
         Ok(inner.table.has(&key))
+    }
+
+    /// Why it leaves a frame that arrives on a port to the switch although it has the flow, if it
+    /// does.
+    pub fn leaves(&self, number: PortNo, frame: &[u8]) -> Option<Refusal> {
+        let inner = self.0.borrow();
+        let (_, key) = inner.key(number, frame).ok()?;
+        inner.table.leaves(&key, frame)
     }
 
     /// The number of packets of known flows that it has dropped and that arrived on a port, so that
@@ -285,6 +299,22 @@ impl Inner {
         found.map(|(place, _)| *place)
     }
 
+    /// The place of a port. Errors: it is not accelerated.
+    fn place(&self, number: PortNo) -> Result<u8, Refusal> {
+        self.port(number).ok_or_else(|| {
+            let why = self.refused.get(&number);
+            let why = why.map_or(String::new(), |why| format!(": {why}"));
+            Refusal::Port(number, why)
+        })
+    }
+
+    /// The place of the port that a frame arrives on, and its key. Errors: why it has none.
+    fn key(&self, number: PortNo, frame: &[u8]) -> Result<(u8, [u8; KEY_BYTES]), Refusal> {
+        let place = self.place(number)?;
+        let key = key::of_frame(frame, self.ports[&place].interface.index);
+        Ok((place, key.ok_or(Refusal::Packet)?))
+    }
+
     /// A flow of frames like this one, with their key. Errors: why there can be none.
     fn known(
         &self,
@@ -293,15 +323,13 @@ impl Inner {
         from: PortNo,
         way: &Rc<Way>,
     ) -> Result<([u8; KEY_BYTES], Known), Refusal> {
-        let from = self.port(from).ok_or(Refusal::Port(from))?;
-        let key = key::of_frame(frame.bytes(), self.ports[&from].interface.index);
-        let key = key.ok_or(Refusal::Packet)?;
+        let (from, key) = self.key(from, frame.bytes())?;
         let mut route = Vec::new();
         let mut longest = u32::MAX;
         let changes = changes(way, &key, self.table.mask())?;
         for (departure, change) in way.departures.iter().zip(changes) {
             let port = departure.port;
-            let interface = &self.ports[&self.port(port).ok_or(Refusal::Port(port))?].interface;
+            let interface = &self.ports[&self.place(port)?].interface;
             longest = longest.min(interface.mtu_bytes + ETHERNET_BYTES);
             route.push((change, interface.index));
         }
@@ -370,7 +398,10 @@ impl Accelerator for InKernel {
 
     fn refusal(&self, frame: &Frame, from: PortNo, way: &Way) -> Option<String> {
         let inner = self.0.borrow();
-        let refused = inner.known(0, frame, from, &Rc::new(way.clone())).err();
+        let refused = match inner.known(0, frame, from, &Rc::new(way.clone())) {
+            Ok((key, known)) => inner.table.refusal(&key, &known, monotonic_ns()),
+            Err(why) => Some(why),
+        };
         refused.map(|refusal| refusal.to_string())
     }
 

@@ -47,13 +47,34 @@ pub enum Refusal {
     /// Its program does not read such packets.
     #[error("the kernel's program does not read such packets")]
     Packet,
-    /// A port is not accelerated.
-    #[error("port {0} is not accelerated")]
-    Port(PortNo),
+    /// A port is not accelerated; with a colon and the reason, if it is known.
+    #[error("port {0} is not accelerated{1}")]
+    Port(PortNo, String),
     /// It does not do this action.
     #[error("the kernel does not do {0} here")]
     Action(Action),
     /// What one copy changed would have to be as before in the next.
     #[error("a copy has fields again that another one changed")]
     Restores,
+    /// All its places in the table have flows in use.
+    #[error("flows in use have all places that it may have")]
+    Slots,
+    /// Ways of other flows have all legs.
+    #[error("the changes of other flows' frames take all the room")]
+    Legs,
+    /// Other meters have all places.
+    #[error("other meters have all places that there are")]
+    Meters,
+    /// A frame is padded when it leaves.
+    #[error("it is shorter than 60 bytes")]
+    Short,
+    /// A frame is above the MTU of a port that it leaves by.
+    #[error("it is above the MTU of a port that it leaves by")]
+    Long,
+    /// The TTL of a frame ends.
+    #[error("its TTL ends")]
+    Ttl,
+    /// Frames of its flow that went up may not be overtaken.
+    #[error("it waits until the frames before it have left the switch")]
+    Waits,
 }

@@ -26,6 +26,12 @@ const DESTINATION_AT: usize = ADDRESSES_AT + 16;
 pub(crate) const PORTS_AT: usize = 52;
 pub(crate) const LABEL_AT: usize = 56;
 pub(crate) const TCP_FLAGS_AT: usize = 60;
+/// Bytes of an Ethernet header and of a VLAN tag.
+const ETHERNET_BYTES: usize = 14;
+pub(crate) const TAG_BYTES: usize = 4;
+/// Where the TTL is in a header of IPv4, and of IPv6.
+const TTL_AT: usize = 8;
+const HOP_LIMIT_AT: usize = 7;
 /// The bit of the protocol that says that it is in IPv6.
 const OF_IPV6: u8 = 0x80;
 /// The fixed bytes of an IPv6 header.
@@ -160,6 +166,14 @@ pub(crate) fn has_unknown_sum(key: &[u8; KEY_BYTES]) -> bool {
 /// Returns true if frames of a key have a tag.
 pub(crate) fn has_tag(key: &[u8; KEY_BYTES]) -> bool {
     key[TAG_AT..PROTOCOL_AT] != [0, 0]
+}
+
+/// The TTL of a frame with a key.
+pub(crate) fn ttl(frame: &[u8], key: &[u8; KEY_BYTES]) -> u8 {
+    let tag = if has_tag(key) { TAG_BYTES } else { 0 };
+    let is_ipv6 = key[PROTOCOL_AT] & OF_IPV6 != 0;
+    let at = if is_ipv6 { HOP_LIMIT_AT } else { TTL_AT };
+    frame[ETHERNET_BYTES + tag + at]
 }
 
 /// The masked bits of a key by these fields. The port, the protocol and whether there is a tag

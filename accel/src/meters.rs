@@ -81,6 +81,14 @@ impl Meters {
         Some(place)
     }
 
+    /// Returns true if a meter has a place, or might have one.
+    pub(crate) fn have_room(&self, id: Option<MeterId>) -> bool {
+        self.number(id).is_some() || {
+            let free = self.free.lock();
+            !free.unwrap_or_else(PoisonError::into_inner).is_empty()
+        }
+    }
+
     /// The number of a meter that has a place; 0 for none.
     pub(crate) fn number(&self, id: Option<MeterId>) -> Option<u16> {
         let Some(id) = id else { return Some(0) };

@@ -10,13 +10,16 @@ use std::time::{Duration, Instant};
 
 use bofuss_fastpath::Way;
 
-use crate::key::{self, KEY_BYTES};
+use crate::error::Refusal;
+use crate::key::{self, KEY_BYTES, TAG_BYTES};
 use crate::layout::{KEY_WORDS, NOTED, Tags, WAYS};
 use crate::program::Program;
 use crate::way::{Route, Ways};
 
 /// A flow that was not used for so long gives its place to another.
 const IDLE_NS: u64 = 1_000_000_000;
+/// The bytes of a frame without its tag below which the switch pads it. In `accel.c`, too.
+const SHORTEST_BYTES: usize = 60;
 /// The time that a processor may take for one frame. Only one that no longer obeys takes longer.
 pub(crate) const LONGEST_SECTION: Duration = Duration::from_millis(10);
 /// Odd, with about as many ones as zeros: 2^64 divided by the golden ratio. In `accel.c`, too.
@@ -137,9 +140,14 @@ impl FlowTable {
     }
 
     fn has_words(&self, words: &[u64; KEY_WORDS], hash: u64) -> bool {
+        self.find(words, hash).is_some()
+    }
+
+    /// The slot of the flow with these words.
+    fn find(&self, words: &[u64; KEY_WORDS], hash: u64) -> Option<u32> {
         let epoch = self.epoch();
-        self.ways(hash).any(|number| {
-            let slot = &self.program.slots[number as usize];
+        self.ways(hash).find(|number| {
+            let slot = &self.program.slots[*number as usize];
             let mut pairs = slot.key.iter().zip(words);
             slot.epoch.load(Relaxed) == epoch && pairs.all(|(at, word)| at.load(Relaxed) == *word)
         })
@@ -152,6 +160,62 @@ impl FlowTable {
         first..first + WAYS as u32
     }
 
+    /// Why a frame with this key goes up although its flow is there, if it does.
+    pub(crate) fn leaves(&self, key: &[u8; KEY_BYTES], frame: &[u8]) -> Option<Refusal> {
+        let words = key::masked(key, &self.mask);
+        let number = self.find(&words, self.hash(&words))?;
+        let slot = &self.program.slots[number as usize];
+        let tag = if key::has_tag(key) { TAG_BYTES } else { 0 };
+        let len = frame.len() - tag;
+        if len < SHORTEST_BYTES {
+            return Some(Refusal::Short);
+        }
+        if len > slot.longest.load(Relaxed) as usize {
+            return Some(Refusal::Long);
+        }
+        let ttl = u16::from(key::ttl(frame, key));
+        if ttl <= slot.hops.load(Relaxed).max(1) {
+            return Some(Refusal::Ttl);
+        }
+        let port = usize::from(slot.from.load(Relaxed));
+        let drained = &self.program.settings[0].drained[port];
+        let waits = slot.is_below.load(Relaxed) == 0
+            && drained.load(Relaxed) <= slot.sent_up.load(Relaxed);
+        waits.then_some(Refusal::Waits)
+    }
+
+    /// Why there is no room for a flow, if there is none.
+    pub(crate) fn refusal(
+        &self,
+        key: &[u8; KEY_BYTES],
+        known: &Known,
+        now_ns: u64,
+    ) -> Option<Refusal> {
+        let hash = self.hash(&key::masked(key, &self.mask));
+        if self.free_slot(hash, now_ns).is_none() {
+            return Some(Refusal::Slots);
+        }
+        if !self.program.meters.have_room(known.way.meter) {
+            return Some(Refusal::Meters);
+        }
+        let is_plain = !known.has_legs();
+        let has_way = is_plain || self.ways.have_room(&known.route, &self.program.legs);
+        (!has_way).then_some(Refusal::Legs)
+    }
+
+    /// The slot for another flow, which is empty or has an idle one.
+    fn free_slot(&self, hash: u64, now_ns: u64) -> Option<u32> {
+        let used = |number: &u32| match self.known.get(number) {
+            None => 0,
+            Some(_) => {
+                let sent_up = &self.program.slots[*number as usize].sent_up;
+                self.used_ns(*number).max(sent_up.load(Relaxed))
+            }
+        };
+        let number = self.ways(hash).min_by_key(used)?;
+        (used(&number).saturating_add(IDLE_NS) <= now_ns).then_some(number)
+    }
+
     /// Adds a flow; returns false if there is no room, or if its frames are those of one that is
     /// there. Its frames go below once those before `now_ns` have left.
     pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, now_ns: u64) -> bool {
@@ -161,21 +225,9 @@ impl FlowTable {
             return false;
         }
         let epoch = self.epoch();
-        let ways = self.ways(hash);
-        let first = ways.start;
-        let used = |number: &u32| match self.known.get(number) {
-            None => 0,
-            Some(_) => {
-                let sent_up = &self.program.slots[*number as usize].sent_up;
-                self.used_ns(*number).max(sent_up.load(Relaxed))
-            }
-        };
-        let Some(number) = ways.min_by_key(used) else {
+        let Some(number) = self.free_slot(hash, now_ns) else {
             return false;
         };
-        if used(&number).saturating_add(IDLE_NS) > now_ns {
-            return false;
-        }
         if let Some(idle) = self.known.get(&number) {
             self.forget(&[idle.flow]);
         }
@@ -189,8 +241,8 @@ impl FlowTable {
                 None => return false,
             }
         }
-        let Tags(tags) = &self.program.tags[first as usize / WAYS];
-        tags[(number - first) as usize].store((hash >> 48) as u16, Relaxed);
+        let Tags(tags) = &self.program.tags[number as usize / WAYS];
+        tags[number as usize % WAYS].store((hash >> 48) as u16, Relaxed);
         let slot = &self.program.slots[number as usize];
         for (place, word) in slot.key.iter().zip(words) {
             place.store(word, Relaxed);

@@ -395,19 +395,22 @@ fn a_full_place_declines_flows_and_gives_idle_ones_up() {
     let Some(mut table) = table() else { return };
     table.set_mask(key::mask_of(FieldSet::of(IPV4_SRC)).unwrap());
     const OFFERED: u32 = 1 << 16;
+    let offered = |flow: u32| {
+        let mut frame = segment(10);
+        frame[26..30].copy_from_slice(&flow.wrapping_pow(3).to_be_bytes());
+        let key = key::of_frame(&frame, INTERFACE).unwrap();
+        let known = Known {
+            flow,
+            from: 0,
+            way: Rc::default(),
+            route: [].into(),
+            longest: 1514,
+            taken: Cell::default(),
+        };
+        (key, known)
+    };
     let add_all = |table: &mut FlowTable, now_ns: u64| {
-        for flow in 1..OFFERED {
-            let mut frame = segment(10);
-            frame[26..30].copy_from_slice(&flow.wrapping_pow(3).to_be_bytes());
-            let key = key::of_frame(&frame, INTERFACE).unwrap();
-            let known = Known {
-                flow,
-                from: 0,
-                way: Rc::default(),
-                route: [].into(),
-                longest: 1514,
-                taken: Cell::default(),
-            };
+        for (key, known) in (1..OFFERED).map(offered) {
             table.add(&key, known, now_ns);
         }
     };
@@ -416,6 +419,13 @@ fn a_full_place_declines_flows_and_gives_idle_ones_up() {
     assert!((60_000..65_000).contains(&full.len()), "{}", full.len());
     add_all(&mut table, EARLY_NS + 1);
     assert_eq!(table.flows(), full, "none is idle");
+    // The last ones find their places taken; a few before have the key of another.
+    let mut last = (1..OFFERED).rev();
+    let left_out = last.find(|flow| full.binary_search(flow).is_err());
+    let (key, known) = offered(left_out.unwrap());
+    let why = |now_ns| table.refusal(&key, &known, now_ns);
+    assert_eq!(why(EARLY_NS + 1), Some(Refusal::Slots));
+    assert_eq!(why(10 * EARLY_NS), None);
     add_all(&mut table, 10 * EARLY_NS);
     assert_ne!(table.flows(), full);
     let epoch = table.program.settings[0].epoch.load(Relaxed);

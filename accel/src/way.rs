@@ -222,8 +222,7 @@ impl Ways {
             known.users += 1;
             return known.numbers.first().copied();
         }
-        let room = legs.len() as u32 - 1 - self.used + self.free.len() as u32;
-        if way.len() as u32 > room {
+        if way.len() > self.room(legs) {
             return None;
         }
         let mut numbers = Vec::new();
@@ -241,6 +240,16 @@ impl Ways {
         self.known
             .insert(Rc::clone(way), Legs { numbers, users: 1 });
         first
+    }
+
+    /// Returns true if the legs of a way are there, or might be.
+    pub(crate) fn have_room(&self, way: &Route, legs: &SharedArray<Leg>) -> bool {
+        self.known.contains_key(way) || way.len() <= self.room(legs)
+    }
+
+    /// The number of legs that no way has.
+    fn room(&self, legs: &SharedArray<Leg>) -> usize {
+        legs.len() - 1 - self.used as usize + self.free.len()
     }
 
     /// Gives the legs of a way up for one flow, which no frame is on any more.

@@ -110,7 +110,7 @@ pub(super) fn why_inside(
     }
     let maker = WayMaker::new(now, around, port, &packet.frame, packet.layout());
     match way_of(flow, maker) {
-        Ok(way) => cache.below.refusal(&packet.frame, port, &way),
+        Ok(way) => cache.below.refusal(now, &packet.frame, port, &way),
         Err(obstacle) => Some(obstacle.to_string()),
     }
 }

@@ -11,6 +11,7 @@ use bofuss_packet::Packet;
 
 use super::*;
 use crate::error::Refusal;
+use crate::way::{Route, Ways};
 
 /// What the switch makes of a frame by these actions.
 fn executed(actions: &[Action], frame: &[u8]) -> Vec<u8> {
@@ -214,4 +215,21 @@ fn other_protocols_of_ipv4_pass_with_their_addresses() {
     );
     let elsewhere = [Action::set_field(IPV4_DST, 7), output];
     assert!(!add_with(&mut table, 9, &packet(48), 1514, &elsewhere));
+}
+
+#[test]
+fn there_is_room_for_a_way_while_there_are_legs_or_it_is_there() {
+    let Some(table) = table() else { return };
+    let legs = &table.program.legs;
+    let key = key::of_frame(&segment(10), INTERFACE).unwrap();
+    let way = way_of(&[Action::DecNwTtl, Action::output(PortNo(1))]);
+    let change = changes(&way, &key, &[0; KEY_BYTES]).unwrap().remove(0);
+    let route = |out: u32| -> Route { [(change.clone(), out)].into() };
+    let mut ways = Ways::default();
+    for out in 1..LEGS as u32 {
+        assert!(ways.have_room(&route(out), legs));
+        assert!(ways.add(&route(out), legs).is_some());
+    }
+    assert!(!ways.have_room(&route(LEGS as u32), legs));
+    assert!(ways.have_room(&route(1), legs));
 }

@@ -93,3 +93,30 @@ fn a_flow_begins_when_the_frames_have_passed_that_came_before() {
     assert!(add(&mut table, 5, &segment(100), 1514));
     assert!(start.elapsed() >= LONGEST_SECTION);
 }
+
+#[test]
+fn a_frame_that_goes_up_has_a_reason() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::EMPTY).unwrap());
+    let usual = short(64, 100);
+    let leaves = |table: &FlowTable, frame: &[u8]| {
+        let key = key::of_frame(frame, INTERFACE).unwrap();
+        table.leaves(&key, frame)
+    };
+    assert_eq!(leaves(&table, &usual), None, "it has no flow");
+    assert!(add(&mut table, 5, &usual, 1514));
+    for (frame, why) in [
+        (&usual, None),
+        (&short(64, 3), Some(Refusal::Short)),
+        (&short(64, 1500), Some(Refusal::Long)),
+        (&short(1, 100), Some(Refusal::Ttl)),
+    ] {
+        assert_eq!(leaves(&table, frame), why);
+    }
+    table.drained(0, EARLY_NS);
+    assert_eq!(leaves(&table, &usual), Some(Refusal::Waits));
+    assert_eq!(decide(&mut table, &usual, 0), None);
+    table.drained(0, u64::MAX);
+    assert_eq!(leaves(&table, &usual), None);
+    assert_eq!(decide(&mut table, &usual, 0), Some(OUT));
+}

@@ -162,6 +162,8 @@ fn the_room_of_meters_that_are_gone_is_used_again() {
         .map(|id| meters.place(MeterId(id), PACKETS).unwrap())
         .collect();
     assert!(meters.place(MeterId(METERS as u32), PACKETS).is_none());
+    assert!(!meters.have_room(Some(MeterId(METERS as u32))));
+    assert!(meters.have_room(Some(MeterId(1))) && meters.have_room(None));
     let again = meters.place(MeterId(1), PACKETS).unwrap();
     assert!(Arc::ptr_eq(&again, &places[0]), "it is the same meter");
     drop(again);

@@ -116,8 +116,17 @@ impl Below {
     }
 
     /// The reason why the accelerator would not take a flow: see [`Accelerator::refusal`].
-    pub(crate) fn refusal(&self, frame: &Frame, from: PortNo, way: &Way) -> Option<String> {
+    pub(crate) fn refusal(
+        &self,
+        now: Time,
+        frame: &Frame,
+        from: PortNo,
+        way: &Way,
+    ) -> Option<String> {
         let accelerator = self.accelerator.as_ref()?;
+        if way.stations.is_some() && !self.stations.are_settled(now) {
+            return Some("NORMAL has moved or forgotten a station in the last second".into());
+        }
         accelerator.refusal(frame, from, way)
     }
 

@@ -473,6 +473,8 @@ fn stations_of_flows_below_age_as_normal_hears_of_them() {
         assert_eq!(send(&mut datapath, now, 1, &frame(0, 1, 2)), 1);
     }
     assert_eq!(forwarded(), before + 1);
+    let why = datapath.why_inside(at(332), PortNo(1), &frame(0, 1, 2));
+    assert!(why.is_some_and(|why| why.contains("in the last second")));
     send(&mut datapath, at(333), 1, &frame(0, 1, 2));
     send(&mut datapath, at(333), 1, &frame(0, 1, 2));
     assert_eq!(forwarded(), before + 2);

@@ -75,11 +75,15 @@ impl Acceleration {
     ) -> Option<String> {
         let kernel = self.kernel.as_ref().ok()?;
         let why = match kernel.has_flow(number, frame) {
-            Ok(true) => return Some("in the kernel, below the switch".into()),
+            Ok(true) => {
+                let why = kernel.leaves(number, frame);
+                let but = why.map_or(String::new(), |why| format!(", but not this one: {why}"));
+                return Some(format!("in the kernel, below the switch{but}"));
+            }
             Ok(false) => switch.datapath().why_inside(now, number, frame),
             Err(why) => Some(why.to_string()),
         };
-        let why = why.unwrap_or_else(|| "no more frames of it came, or there is no room".into());
+        let why = why.unwrap_or_else(|| "its next frames may bring it below".into());
         Some(format!("by the switch: {why}"))
     }
 
@@ -391,6 +395,7 @@ impl Accelerator<'_> {
                 acceleration.refused.insert(number, why);
             }
         }
+        kernel.explain(&acceleration.refused);
     }
 }
 
