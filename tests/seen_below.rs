@@ -1,6 +1,7 @@
 //! Users see which flows are below the switch, and why others are not.
 #![allow(clippy::unwrap_used)]
 
+use bofuss_tests::{Lab, get};
 use serde_json::Value;
 
 use crate::{Tap, both, ctl, datagram, place, send_slowly};
@@ -137,5 +138,45 @@ fn a_trace_names_what_keeps_one_frame_of_a_flow_up() {
     ] {
         let wanted = format!("{below}, but not this one: {why}");
         assert_eq!(place(&lab, &frame), wanted);
+    }
+}
+
+/// The first sample of a lab's metrics that begins with the name and has this label.
+fn sample(lab: &Lab, name: &str, label: &str) -> String {
+    let log = lab.log();
+    let (_, rest) = log.split_once("metrics: http://").unwrap();
+    let (_, text) = get(rest.split_once("/metrics").unwrap().0, "/metrics", "");
+    let start = format!("bofuss_{name}{{");
+    let mut lines = text.lines();
+    let found = lines.find(|line| line.starts_with(&start) && line.contains(label));
+    found.unwrap_or_else(|| panic!("{text}")).into()
+}
+
+#[test]
+fn metrics_say_what_is_accelerated_and_why_not() {
+    let Some([with, without]) = both(&["--metrics", "0"]) else {
+        return;
+    };
+    ctl(&with, &["add-port", "9=tap:seen8"]);
+    let off = "state=\"off\",why=\"--accelerate off\"} 1";
+    for (lab, name, label, end) in [
+        (&with, "accelerator_state", "", "state=\"on\",why=\"\"} 1"),
+        (&with, "port_accelerated", "port=\"1\"", "why=\"\"} 1"),
+        (
+            &with,
+            "port_accelerated",
+            "port=\"9\"",
+            "why=\"it has no packet socket\"} 0",
+        ),
+        (&without, "accelerator_state", "", off),
+        (
+            &without,
+            "port_accelerated",
+            "port=\"1\"",
+            "why=\"--accelerate off\"} 0",
+        ),
+    ] {
+        let line = sample(lab, name, label);
+        assert!(line.ends_with(end), "{line}");
     }
 }

@@ -168,6 +168,11 @@ impl InKernel {
         port.is_some_and(|port| port.interface == *interface)
     }
 
+    /// Returns true if a port is accelerated.
+    pub fn accelerates(&self, number: PortNo) -> bool {
+        self.0.borrow().port(number).is_some()
+    }
+
     /// The accelerated ports, in ascending order.
     pub fn ports(&self) -> Vec<PortNo> {
         let inner = self.0.borrow();

@@ -134,6 +134,10 @@ impl Scrape {
         let standing = live.acceleration().standing().unwrap_or_default();
         samples.add("accelerated_flows", &[], standing.flows);
         samples.add("accelerated_packets", &[], standing.packets);
+        let (state, why) = live.acceleration().state();
+        let why = why.unwrap_or_default();
+        let labels: Labels<'_> = &[("state", &state), ("why", &why)];
+        samples.add("accelerator_state", labels, 1);
         samples.add("captures", &[], live.io().ports.copiers.len());
         if let Some(recorder) = &live.io().recorder {
             recorder.report(samples);
@@ -206,6 +210,11 @@ impl Scrape {
             samples.add("port_up", labels, u8::from(!down));
             let speed = u64::from(desc.curr_speed) * 125;
             samples.add("port_speed_bytes_per_second", labels, speed);
+            let refused = live.acceleration().why_not(*number);
+            let is_accelerated = u8::from(refused.is_none());
+            let why = refused.unwrap_or_default();
+            let with_why: Labels<'_> = &[labels[0], labels[1], ("why", &why)];
+            samples.add("port_accelerated", with_why, is_accelerated);
             for (name, count) in [
                 ("port_receive_packets", stats.rx_packets),
                 ("port_receive_bytes", stats.rx_bytes),

@@ -76,6 +76,11 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
         "packets that it has forwarded",
     ),
     (
+        "accelerator_state",
+        Gauge,
+        "1; labels say whether the kernel forwards known flows: on, idle or off, and why",
+    ),
+    (
         "worker_packets",
         Counter,
         "frames received, by the worker that has processed them",
@@ -174,6 +179,11 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
     ),
     ("port_up", Gauge, "whether a port has a link"),
     ("port_speed_bytes_per_second", Gauge, "a port's speed"),
+    (
+        "port_accelerated",
+        Gauge,
+        "whether the kernel forwards a port's known flows, and why not",
+    ),
     ("port_receive_packets", Counter, "packets received"),
     ("port_receive_bytes", Counter, "bytes received"),
     ("port_receive_dropped", Counter, "received packets dropped"),

@@ -29,6 +29,9 @@ const EXPORTED: &str = "sFlow or IPFIX see its frames";
 /// Why one is not whose interface has got an address.
 const ADDRESSED: &str = "it has got an address, so the host's stack receives its frames, too";
 
+/// Why one is not that the kernel does not know.
+const NO_INTERFACE: &str = "it has no interface";
+
 /// What forwards frames below the switch.
 pub struct Acceleration {
     /// The accelerator, or why there is none.
@@ -90,6 +93,29 @@ impl Acceleration {
     /// What it does now, if there is an accelerator.
     pub fn standing(&self) -> Option<Standing> {
         self.kernel.as_ref().ok().map(InKernel::standing)
+    }
+
+    /// Whether it is `on`, `idle` or `off`, and why it is not on.
+    pub fn state(&self) -> (&'static str, Option<String>) {
+        match self.kernel.as_ref().map(InKernel::standing) {
+            Err(why) => ("off", Some(why.clone())),
+            Ok(standing) => match standing.idle_because {
+                Some(why) => ("idle", Some(why.to_string())),
+                None => ("on", None),
+            },
+        }
+    }
+
+    /// The reason why a port is not accelerated, if it is not.
+    pub fn why_not(&self, number: PortNo) -> Option<String> {
+        match &self.kernel {
+            Err(why) => Some(why.clone()),
+            Ok(kernel) if kernel.accelerates(number) => None,
+            Ok(_) => {
+                let why = self.refused.get(&number);
+                Some(why.map_or(NO_INTERFACE, String::as_str).into())
+            }
+        }
     }
 
     /// The same as its text, as JSON.
