@@ -170,10 +170,12 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 		bytes += (packets - 1) * found.headers;
 		longest = found.headers - tag + skb->gso_size;
 	}
-	// The drop of a super-frame is counted once, as that of a frame.
+	// The drop of a super-frame is counted once, as that of a frame. One of UDP may be cut, fragmented or that of
+	// a tunnel, which is not told here.
+	int is_tcp = (found.key.protocol & ~OF_IPV6) == TCP;
 	int goes_up = !packets || len < SHORTEST || longest > slot->longest || found.ttl <= 1 ||
 		      found.ttl <= slot->hops ||
-		      (skb->gso_size && (!slot->out || found.key.tcp_flags & slot->parting));
+		      (skb->gso_size && (!is_tcp || !slot->out || found.key.tcp_flags & slot->parting));
 	u32 port = slot->from % PORTS;
 	if (goes_up || (!slot->is_below && *(volatile u64 *)&settings->drained[port] <= slot->sent_up)) {
 		// What went up is to leave first.

@@ -195,7 +195,7 @@ INLINE int read(struct __sk_buff *skb, u32 len, struct found *found)
 	if (transport < 0 || end > len)
 		return 0;
 	// A super-frame is cut after its headers, and has no padding.
-	if (skb->gso_size && ((key->protocol & ~OF_IPV6) != TCP || end != len))
+	if (skb->gso_size && end != len)
 		return 0;
 	__builtin_memcpy(key->macs, h.macs, sizeof(h.macs));
 	key->ifindex = skb->ifindex;

@@ -44,6 +44,19 @@ fn a_flow_comes_up_with_a_frame_that_the_kernel_leaves_to_the_switch() {
 }
 
 #[test]
+fn a_flow_comes_up_with_a_super_frame_of_udp() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::EMPTY).unwrap());
+    let usual = short(64, 100);
+    assert!(add(&mut table, 5, &usual, 1514));
+    assert_eq!(decide(&mut table, &usual, 0), Some(OUT));
+    assert_eq!(decide(&mut table, &short(64, 1400), 700), None);
+    assert_eq!(decide(&mut table, &usual, 0), None);
+    table.drained(0, u64::MAX);
+    assert_eq!(decide(&mut table, &usual, 0), Some(OUT));
+}
+
+#[test]
 fn a_frame_may_end_with_the_header_of_udp() {
     let Some(mut table) = table() else { return };
     table.set_mask(key::mask_of(FieldSet::of(UDP_DST)).unwrap());
