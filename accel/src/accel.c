@@ -277,12 +277,15 @@ SEC("classifier/obey") int accel_obey(struct __sk_buff *skb)
 }
 
 // The decision as the result of a test run, for which the kernel has no socket filters with a MAC header; the
-// frame is changed as its legs say.
+// frame is changed as its legs say. It comes with the tag in `mark`, and leaves the one that it has then there.
+#define WITH_TAG 0x10000
 SEC("classifier/test") int accel_test(struct __sk_buff *skb)
 {
 	u32 number = 0;
-	u32 verdict = decide(skb, skb->len, &number);
 
+	if (skb->mark)
+		push_vlan(skb, be16(0x8100), skb->mark);
+	u32 verdict = decide(skb, skb->len, &number);
 	for (int i = 0; i < LONGEST_WAY && number; i++) {
 		const struct leg *leg = lookup(&legs, &number);
 		if (!leg)
@@ -291,6 +294,7 @@ SEC("classifier/test") int accel_test(struct __sk_buff *skb)
 			change(skb, leg);
 		number = leg->next;
 	}
+	skb->mark = skb->vlan_present ? WITH_TAG | skb->vlan_tci : 0;
 	return verdict;
 }
 

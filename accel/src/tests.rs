@@ -1,5 +1,4 @@
-//! The program in the kernel against the parser of the switch, by the kernel's test runs. These
-//! have no frames with a tag, because the kernel keeps it apart; the tests of the daemon have them.
+//! The program in the kernel against the parser of the switch, by the kernel's test runs.
 #![allow(clippy::unwrap_used)]
 
 mod changes;
@@ -18,7 +17,7 @@ use bofuss_frame::Pool;
 use bofuss_oflib::field::{
     ACTSET_OUTPUT, ETH_DST, ETH_SRC, ETH_TYPE, ICMPV4_CODE, ICMPV4_TYPE, ICMPV6_CODE, ICMPV6_TYPE,
     IP_DSCP, IP_ECN, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_FLABEL, IPV6_SRC, TCP_DST,
-    TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC, VLAN_VID,
+    TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC, VLAN_PCP, VLAN_VID,
 };
 use bofuss_oflib::{Action, Field, FieldSet, Mac, Match, PortNo};
 use bofuss_packet::craft::{Layer, arp, ethernet, icmp, ipv4, ipv6, tcp, udp};
@@ -36,9 +35,15 @@ use crate::way::changes;
 const INTERFACE: u32 = 1;
 /// The interface that frames of known flows leave by.
 const OUT: u32 = 77;
-/// Where `struct __sk_buff` has the size of segments, and its own size.
+/// Where `struct __sk_buff` has the mark, which is the tag in test runs, the size of segments, and
+/// its own size.
+const MARK_AT: usize = 8;
 const GSO_SIZE_AT: usize = 176;
 const CONTEXT_BYTES: usize = 192;
+/// The bit of the mark that says that there is a tag.
+const WITH_TAG: u32 = 0x1_0000;
+/// Where a frame has its type, or its tag.
+const TYPE_AT: usize = 12;
 /// Flows that a table has room for, and legs.
 const FLOWS: u32 = 1 << 17;
 const LEGS: usize = FLOWS as usize / 4;
@@ -120,18 +125,38 @@ fn decide(table: &mut FlowTable, frame: &[u8], gso_size: u32) -> Option<u32> {
 
 /// The same, with the frame as its last departure has it.
 fn run(table: &mut FlowTable, frame: &[u8], gso_size: u32) -> Option<(u32, Vec<u8>)> {
+    let (frame, tag) = without_tag(frame);
     let mut context = [0; CONTEXT_BYTES];
+    context[MARK_AT..MARK_AT + 4].copy_from_slice(&tag.to_ne_bytes());
     context[GSO_SIZE_AT..GSO_SIZE_AT + 4].copy_from_slice(&gso_size.to_ne_bytes());
+    let mut after = [0; CONTEXT_BYTES];
     let mut out = vec![0; frame.len() + 64];
     let options = TestRunOptions {
-        data_in: Some(frame),
+        data_in: Some(&frame),
         data_out: Some(&mut out),
         ctx_in: Some(&context),
+        ctx_out: Some(&mut after),
         ..TestRunOptions::new()
     };
     let run = table.program.test().unwrap().test_run(options).unwrap();
     out.truncate(run.data_size_out as usize);
+    let tag = u32::from_ne_bytes(after[MARK_AT..MARK_AT + 4].try_into().unwrap());
+    if tag & WITH_TAG != 0 {
+        let [_, _, high, low] = tag.to_be_bytes();
+        out.splice(TYPE_AT..TYPE_AT, [0x81, 0, high, low]);
+    }
     (run.return_value != 0).then_some((run.return_value, out))
+}
+
+/// A frame as the kernel has it, which keeps its tag apart, and the mark for that.
+fn without_tag(frame: &[u8]) -> (Vec<u8>, u32) {
+    let mut bytes = frame.to_vec();
+    if frame[TYPE_AT..TYPE_AT + 2] != [0x81, 0] {
+        return (bytes, 0);
+    }
+    let tag: Vec<u8> = bytes.drain(TYPE_AT..TYPE_AT + 4).collect();
+    let tci = u16::from_be_bytes([tag[2], tag[3]]);
+    (bytes, WITH_TAG | u32::from(tci))
 }
 
 /// A generator of numbers.
@@ -186,6 +211,12 @@ impl Numbers {
             let at = [12, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 46, 66][self.below(13)];
             frame[at] = [0, 1, 4, 5, 8, 20, 40, 0x45, 0x46, 0x50, 0x81, 0xff][self.below(12)];
         }
+        if self.below(4) == 0 {
+            // A VID, a PCP, a DEI, or none of these.
+            let tci: u16 = [0x0007, 0xa007, 0x1007, 0x0008, 0][self.below(5)];
+            let [high, low] = tci.to_be_bytes();
+            frame.splice(TYPE_AT..TYPE_AT, [0x81, 0, high, low]);
+        }
         frame
     }
 }
@@ -197,7 +228,8 @@ fn words(mask: &KeyMask, frame: &[u8]) -> Vec<u64> {
     mask.of_key(&key, &mut ()).unwrap().collect()
 }
 
-const FIELDS: [&Field; 21] = [
+const FIELDS: [&Field; 22] = [
+    VLAN_PCP,
     IPV6_SRC,
     IPV6_DST,
     IPV6_FLABEL,

@@ -55,7 +55,7 @@ fn changes_in_the_kernel_are_those_of_the_switch() {
             assert_eq!(bytes, executed(&actions, &frame), "{actions:?} {frame:x?}");
         }
     }
-    assert!(changed > 5000, "{changed} frames were changed");
+    assert!(changed > 4000, "{changed} frames were changed");
 }
 
 #[test]
@@ -83,21 +83,21 @@ fn what_the_kernel_does_not_do_is_declined() {
     );
 }
 
-/// Some changes of fields, of the TTL and of the tag, which is none at the end: test runs show no
-/// tag.
+/// Some changes of fields, of the TTL and of the tag.
 fn random_changes(numbers: &mut Numbers) -> Vec<Action> {
     let settable = [&FIELDS[..], &[ARP_OP, MPLS_LABEL]].concat();
     let mut actions = Vec::new();
     for _ in 0..1 + numbers.below(4) {
         let field = settable[numbers.below(settable.len())];
         let value = numbers.below(1 << 30) as u128 * 0x0123_4567_89ab_cdef_0123;
-        actions.push(match numbers.below(8) {
+        actions.push(match numbers.below(10) {
             0 => Action::DecNwTtl,
             1 => Action::PushVlan(EtherType(0x8100)),
+            2 => Action::PopVlan,
             _ if [ETH_TYPE, IP_PROTO, ICMPV6_TYPE, TCP_FLAGS].contains(&field) => continue,
             _ => Action::set_field(field, value),
         });
-        if matches!(actions.last(), Some(Action::PushVlan(_))) {
+        if matches!(actions.last(), Some(Action::PushVlan(_))) && numbers.below(2) == 0 {
             actions.extend([Action::set_field(VLAN_VID, 0x1005), Action::PopVlan]);
         }
     }
