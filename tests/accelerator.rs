@@ -6,6 +6,7 @@ mod changed_below;
 mod failing_below;
 mod grouped_below;
 mod metered_below;
+mod ordered_below;
 mod seen_below;
 mod stations_below;
 
