@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fs;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -12,7 +13,7 @@ use bofuss_fastpath::Way;
 
 use crate::error::Refusal;
 use crate::key::{self, KEY_BYTES, TAG_BYTES};
-use crate::layout::{KEY_WORDS, NOTED, Tags, WAYS};
+use crate::layout::{CPUS, KEY_WORDS, NOTED, Tags, WAYS};
 use crate::program::Program;
 use crate::way::{Route, Ways};
 
@@ -22,6 +23,8 @@ const IDLE_NS: u64 = 1_000_000_000;
 const SHORTEST_BYTES: usize = 60;
 /// The time that a processor may take for one frame. Only one that no longer obeys takes longer.
 pub(crate) const LONGEST_SECTION: Duration = Duration::from_millis(10);
+/// The numbers of processors on which frames may arrive, whichever this process may use.
+const PROCESSORS: &str = "/sys/devices/system/cpu/possible";
 /// Odd, with about as many ones as zeros: 2^64 divided by the golden ratio. In `accel.c`, too.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -89,10 +92,10 @@ impl FlowTable {
         let buckets = (program.size.slots / WAYS) as u64;
         settings.buckets.store(buckets - 1, Relaxed);
         settings.epoch.store(1, SeqCst);
-        // SAFETY: reads a number of the system.
-        let n_cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+        let list = fs::read_to_string(PROCESSORS).unwrap_or_default();
+        let n_cpus = processors(&list).unwrap_or(CPUS);
         Self {
-            n_cpus: usize::try_from(n_cpus).map_or(1, |n| n.clamp(1, program.cpus.len())),
+            n_cpus: n_cpus.min(program.cpus.len()),
             program,
             mask: [0; KEY_BYTES],
             known: BTreeMap::new(),
@@ -456,4 +459,10 @@ impl FlowTable {
             used_ns: slot.used.load(Relaxed),
         })
     }
+}
+
+/// A number above those of all processors of a list such as `0-3` or `0,2-5`; `None` without any.
+pub(crate) fn processors(list: &str) -> Option<usize> {
+    let last = list.trim().rsplit([',', '-']).next()?;
+    last.parse::<usize>().ok().map(|last| last + 1)
 }

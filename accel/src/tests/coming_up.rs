@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::*;
-use crate::table::LONGEST_SECTION;
+use crate::table::{LONGEST_SECTION, processors};
 
 /// A datagram with so many bytes.
 fn short(ttl: u8, bytes: usize) -> Vec<u8> {
@@ -132,4 +132,18 @@ fn a_frame_that_goes_up_has_a_reason() {
     table.drained(0, u64::MAX);
     assert_eq!(leaves(&table, &usual), None);
     assert_eq!(decide(&mut table, &usual, 0), Some(OUT));
+}
+
+#[test]
+fn frames_are_waited_for_on_all_processors() {
+    for (list, n) in [
+        ("0\n", Some(1)),
+        ("0-3\n", Some(4)),
+        ("0,2-5\n", Some(6)),
+        ("0-1,7\n", Some(8)),
+        ("\n", None),
+        ("", None),
+    ] {
+        assert_eq!(processors(list), n, "{list:?}");
+    }
 }
