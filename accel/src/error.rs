@@ -10,6 +10,9 @@ pub enum Unavailable {
     /// The program was not compiled.
     #[error("this build has none, because clang or the kernel headers were missing")]
     NotBuilt,
+    /// What the filter leaves for the program behind it may be about another frame.
+    #[error("the kernel has PREEMPT_RT, so frames on one processor may interleave")]
+    RealTime,
     /// The program lacks a part.
     #[error("it is incomplete")]
     Incomplete,

@@ -1,5 +1,6 @@
 //! The program in the kernel: loaded, with its maps, and attached to interfaces.
 
+use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -16,6 +17,9 @@ use crate::meters::Meters;
 
 /// The compiled program; empty if the build had no clang.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/accel.o"));
+
+/// Has the number 1 in a kernel with PREEMPT_RT, and is not there in others.
+const REAL_TIME: &str = "/sys/kernel/realtime";
 
 /// The loaded program.
 #[derive(Debug)]
@@ -40,6 +44,9 @@ impl Program {
     pub(crate) fn load(size: Size) -> Result<Self, Unavailable> {
         if OBJECT.is_empty() {
             return Err(Unavailable::NotBuilt);
+        }
+        if is_real_time(&fs::read_to_string(REAL_TIME).unwrap_or_default()) {
+            return Err(Unavailable::RealTime);
         }
         let buckets = size.slots / WAYS;
         let loaded = EbpfLoader::new()
@@ -99,6 +106,11 @@ impl Program {
         }
         Ok(test)
     }
+}
+
+/// Returns true if this text of the kernel says that it is a real-time one.
+pub(crate) fn is_real_time(text: &str) -> bool {
+    text.trim() == "1"
 }
 
 /// A part of the program. Errors: it is not there.

@@ -1,10 +1,11 @@
-//! The places of ports in the program.
+//! The places of ports in the program, and kernels that have none for it.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::accelerator::free_place;
 use crate::error::Unavailable;
+use crate::program::is_real_time;
 
 #[test]
 fn the_place_of_a_port_that_is_gone_is_used_again() {
@@ -24,4 +25,10 @@ fn the_place_of_a_port_that_is_gone_is_used_again() {
     let settings = &table.program.settings[0];
     let places = [&settings.drained, &settings.hold, &settings.held];
     assert_eq!(places.map(|places| places[7].load(Relaxed)), [0; 3]);
+}
+
+#[test]
+fn real_time_kernels_are_known_by_their_own_word() {
+    assert!(is_real_time("1\n"));
+    assert!(!is_real_time("0\n") && !is_real_time(""));
 }
