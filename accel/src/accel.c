@@ -170,8 +170,8 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 		bytes += (packets - 1) * found.headers;
 		longest = found.headers - tag + skb->gso_size;
 	}
-	// The drop of a super-frame is counted once, as that of a frame. One of UDP may be cut, fragmented or that of
-	// a tunnel, which is not told here.
+	// The drop of a super-frame is counted once, as that of a frame. One of UDP may be cut or fragmented, or
+	// belong to a tunnel, which cannot be told here.
 	int is_tcp = (found.key.protocol & ~OF_IPV6) == TCP;
 	int goes_up = !packets || len < SHORTEST || longest > slot->longest || found.ttl <= 1 ||
 		      found.ttl <= slot->hops ||

@@ -232,7 +232,7 @@ INLINE void write_ip(struct __sk_buff *skb, const struct found *old, const struc
 				new->label >> 24 };
 		store_bytes(skb, at, first, sizeof(first), BPF_F_RECOMPUTE_CSUM);
 		store_bytes(skb, at + 7, &ttl, 1, BPF_F_RECOMPUTE_CSUM);
-		// A device's sum of the whole frame loses what the checksum below changes by, and gets that here.
+		// A device's sum of the whole loses what the checksum below changes by, and gets that here.
 		store_bytes(skb, at + 8, new->addresses, sizeof(new->addresses), BPF_F_RECOMPUTE_CSUM);
 		difference = sum_difference(key->addresses, sizeof(key->addresses), new->addresses,
 					    sizeof(new->addresses), 0);
