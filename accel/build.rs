@@ -13,7 +13,7 @@ fn main() {
     println!("cargo::rerun-if-env-changed=PATH");
     let folder = env::var("OUT_DIR").expect("cargo sets it");
     let object = Path::new(&folder).join("accel.o");
-    // Types of the kernel's headers are in a folder of the machine's.
+    // Types of the kernel's headers are in a folder of the machine's, or of its cross compiler.
     let machine = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
     let done = Command::new("clang")
         .args([
@@ -26,6 +26,8 @@ fn main() {
             "-idirafter",
         ])
         .arg(format!("/usr/include/{machine}-linux-gnu"))
+        .arg("-idirafter")
+        .arg(format!("/usr/{machine}-linux-gnu/include"))
         .args(["-c", "src/accel.c", "-o"])
         .arg(&object)
         .status();
