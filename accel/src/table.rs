@@ -364,8 +364,9 @@ impl FlowTable {
             if noted.load(Relaxed) == 0 {
                 continue;
             }
-            // What is counted from here on is noted again.
+            // What is counted from here on is noted again; no counter is read before that is seen.
             let bits = noted.swap(0, SeqCst);
+            fence(SeqCst);
             for bit in (0..NOTED).filter(|bit| bits >> bit & 1 == 1) {
                 let number = (place * NOTED + bit) as u32;
                 if let Some(known) = self.known.get(&number) {
