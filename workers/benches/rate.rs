@@ -1,219 +1,114 @@
-//! How many packets a second one worker and two forward, in memory, and how many flow-mods a
+//! How many packets a second one worker and several forward, in memory, and how many flow-mods a
 //! second they make: also beside another switch that makes as many, because two processors that
 //! share caches or a core do less than twice what one does.
 //!
-//! `cargo bench -p bofuss-workers`. Each worker has a generator on its own thread, which fills the
-//! frames that have left with its flows in random order. A worker's rate is in its processor time,
-//! while all work at once; so the sum is what they forward with a core each, and what they cost one
-//! another in caches and memory is in it. Each case checks that every packet was counted.
+//! `cargo bench -p bofuss-workers --bench rate [-- --plot FOLDER]` measures each number of workers
+//! up to that of the processors that it may use, at most eight, and draws `workers-rate.svg` in the
+//! folder, which is relative to `workers`. Each worker has a generator on its own thread, which
+//! fills the frames that have left with its flows in random order. A worker's rate is in its
+//! processor time, while all work at once; so the sum is what they forward with a core each, and
+//! what they cost one another in caches and memory is in it. Each case checks that every packet was
+//! counted, and that those passed that should have. Replicas of all numbers of workers are there
+//! at once: with eight processors, 36 that have a million entries each.
 #![allow(clippy::unwrap_used)]
 
+#[path = "rate/figures.rs"]
+mod figures;
+#[path = "rate/generator.rs"]
+mod generator;
+#[path = "rate/plot.rs"]
+mod plot;
+#[path = "rate/traffic.rs"]
+mod traffic;
+
 use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Barrier, Mutex};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use bofuss_agent::{ConnId, FailMode, Identity};
-use bofuss_datapath::{Config, Time};
-use bofuss_ext::Switch;
-use bofuss_fastpath::Datapath;
-use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+use bofuss_agent::ConnId;
+use bofuss_datapath::Time;
+use bofuss_frame::OffloadCapabilities;
+use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
-use bofuss_oflib::message::{FlowModCommand, PortDesc};
-use bofuss_oflib::text::parse_flow;
-use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Catalogue, Mac, Message, PortNo, Version};
-use bofuss_packet::craft;
-use bofuss_ports::{HugePageAllocator, thread_time};
-use bofuss_workers::{Share, Source, Workers};
+use bofuss_oflib::{Catalogue, Message, PortNo, Version};
+use bofuss_ports::HugePageAllocator;
+use bofuss_workers::Workers;
+
+use figures::{MOST_WORKERS, Point, Spread, model};
+use generator::{Generator, PACKETS, Rounds};
+use traffic::{Case, PASSED, PORTS, Traffic, Tuple};
 
 #[global_allocator]
 static GLOBAL: HugePageAllocator<std::alloc::System> = HugePageAllocator(std::alloc::System);
 
-/// Frames that a worker receives at a time.
-const BURST: usize = 32;
-/// Packets of each worker in a round, and how many rounds there are; the median is reported.
-const PACKETS: usize = 1 << 20;
+/// How many rounds there are; the median is reported.
 const ROUNDS: usize = 9;
 const CONN: ConnId = ConnId(1);
-/// Flow-mods of one call.
+/// Messages of one call.
 const BATCH: usize = 10_000;
-/// Entries that a switch gets in a round of flow-mods.
-const ENTRIES: u32 = 100_000;
+const CASES: [Case; 3] = [
+    Case {
+        name: "1,000 flows",
+        traffic: Traffic::Flows,
+        flows: 1_000,
+    },
+    Case {
+        name: "1,000,000 flows",
+        traffic: Traffic::Flows,
+        flows: 1_000_000,
+    },
+    Case {
+        name: "port knocking, 1,000 senders",
+        traffic: Traffic::Knocks,
+        flows: 1_000,
+    },
+];
+/// The entries that a switch gets in a round of flow-mods.
+const FLOW_MODS: Case = Case {
+    name: "100,000 flow-mods",
+    traffic: Traffic::Flows,
+    flows: 100_000,
+};
 
-/// The addresses and ports of flow number `n`, as they are in a frame.
-fn tuple(n: u32) -> [u8; 12] {
-    let n = n.wrapping_mul(0x9e37_79b1);
-    let (source, destination) = (0x0a00_0000 | n >> 12, 0x0b00_0000 | n & 0xffff);
-    let mut bytes = [0; 12];
-    bytes[..4].copy_from_slice(&source.to_be_bytes());
-    bytes[4..8].copy_from_slice(&destination.to_be_bytes());
-    bytes[8..10].copy_from_slice(&((n >> 8) as u16 | 1).to_be_bytes());
-    bytes[10..].copy_from_slice(&80u16.to_be_bytes());
-    bytes
-}
-
-/// The place of these in a frame.
-const TUPLE_AT: usize = 26;
-
-/// The entry of a flow.
-fn entry(n: u32, catalogue: &Catalogue) -> Message {
-    let [a, b, c, d, e, f, g, h, from @ .., _, _] = tuple(n);
-    let text = format!(
-        "priority=10,tcp,nw_src={a}.{b}.{c}.{d},nw_dst={e}.{f}.{g}.{h},tp_src={},tp_dst=80,\
-         actions=output:2",
-        u16::from_be_bytes(from)
-    );
-    Message::FlowMod(parse_flow(&text, FlowModCommand::ADD, catalogue).unwrap())
-}
-
-/// What the generators of all workers share.
-#[derive(Default)]
-struct Rounds {
-    /// The number of the round; none is 0.
-    number: AtomicUsize,
-    /// The processor time that each worker took for its packets of the round.
-    results: Mutex<Vec<Duration>>,
-}
-
-/// Fills the frames that have left with flows of its share: in each round, [`PACKETS`] of them.
-struct Generator {
-    rounds: Arc<Rounds>,
-    flows: Arc<[[u8; 12]]>,
-    /// The flows of its share.
-    own: Vec<u32>,
-    /// The frames that have left.
-    spare: Vec<Frame>,
-    /// The state of the random numbers.
-    state: u64,
-    /// The last round, and what is left of it.
-    round: usize,
-    packets: usize,
-    began: Duration,
-    clock: Instant,
-}
-
-impl Generator {
-    fn new(rounds: Arc<Rounds>, flows: Arc<[[u8; 12]]>, clock: Instant) -> Self {
-        Self {
-            rounds,
-            flows,
-            own: Vec::new(),
-            spare: Vec::new(),
-            state: 1,
-            round: 0,
-            packets: 0,
-            began: Duration::ZERO,
-            clock,
-        }
-    }
-
-    /// Chooses its flows, and makes frames for a burst.
-    fn prepare(&mut self, share: &Share, pool: &Pool) {
-        let tcp = craft::tcp(1, 80, 2, b"abcdef");
-        let ip = craft::ipv4([10, 0, 0, 1].into(), [11, 0, 0, 1].into(), 64, tcp);
-        let mut bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
-        let frames = (0..BURST).map(|_| pool.frame(&bytes).unwrap());
-        self.spare = frames.collect();
-        for (number, flow) in (0..).zip(&*self.flows) {
-            bytes[TUPLE_AT..][..12].copy_from_slice(flow);
-            if share.has(PortNo(1), &bytes) {
-                self.own.push(number);
-            }
-        }
-    }
-
-    fn pick(&mut self) -> [u8; 12] {
-        let next = self.state.wrapping_mul(6_364_136_223_846_793_005);
-        self.state = next.wrapping_add(1442695040888963407);
-        let place = ((self.state >> 32) * self.own.len() as u64) >> 32;
-        self.flows[self.own[place as usize] as usize]
-    }
-}
-
-impl Source for Generator {
-    fn receive(
-        &mut self,
-        share: &Share,
-        pool: &Pool,
-        frames: &mut Vec<Frame>,
-    ) -> Option<(Time, PortNo)> {
-        if self.packets == 0 {
-            let round = self.rounds.number.load(Relaxed);
-            if self.round == round {
-                return None;
-            }
-            if self.own.is_empty() {
-                self.prepare(share, pool);
-            }
-            self.round = round;
-            self.packets = PACKETS;
-            self.began = thread_time();
-        }
-        core::mem::swap(frames, &mut self.spare);
-        assert_eq!(frames.len(), BURST, "every frame has left");
-        for frame in frames {
-            frame.bytes_mut()[TUPLE_AT..][..12].copy_from_slice(&self.pick());
-        }
-        self.packets -= BURST;
-        if self.packets == 0 {
-            let took = thread_time() - self.began;
-            self.rounds.results.lock().unwrap().push(took);
-        }
-        let now = self.clock.elapsed().as_nanos() as u64;
-        Some((Time(now), PortNo(1)))
-    }
-    fn transmit(&mut self, _: PortNo, _: QueueId, frame: Frame) {
-        self.spare.push(frame);
-    }
-}
-
-/// A switch without entries.
-fn switch(catalogue: &Arc<Catalogue>) -> Switch {
-    let config = Config {
-        secret: 0x1234_5678,
-        ..Config::default()
-    };
-    let datapath = Datapath::new(config, catalogue.clone(), Pool::new(1 << 24));
-    Switch::new(Time(0), datapath, Identity::default(), FailMode::Secure)
-}
-
-/// Workers with generators of so many flows.
+/// Workers with generators of a case.
 struct Bench {
     workers: Workers,
     count: usize,
+    case: Case,
     rounds: Arc<Rounds>,
     catalogue: Arc<Catalogue>,
     clock: Instant,
 }
 
 impl Bench {
-    fn new(count: usize, flows: u32) -> Self {
+    fn new(count: usize, case: Case) -> Self {
         let rounds = Arc::new(Rounds::default());
-        let catalogue = Arc::new(Catalogue::default());
+        let catalogue = Arc::new(case.catalogue());
         let clock = Instant::now();
-        let tuples: Arc<[[u8; 12]]> = (0..flows).map(tuple).collect();
+        let tuples: Arc<[Tuple]> = (0..case.flows).map(|n| case.tuple(n)).collect();
         let make = {
             let (rounds, catalogue) = (rounds.clone(), catalogue.clone());
             move |_| {
-                let generator = Generator::new(rounds.clone(), tuples.clone(), clock);
-                (switch(&catalogue), generator)
+                let generator = Generator::new(case, rounds.clone(), tuples.clone(), clock);
+                (case.switch(&catalogue), generator)
             }
         };
         let workers = Workers::start(count, make).unwrap();
         let mut this = Self {
             workers,
             count,
+            case,
             rounds,
             catalogue,
             clock,
         };
         let now = this.now();
         this.workers.connected(now, CONN, Version::V1_3).unwrap();
-        for number in [1, 2] {
+        for port_no in PORTS {
             let desc = PortDesc {
-                port_no: PortNo(number),
+                port_no,
                 ..PortDesc::default()
             };
             let capabilities = OffloadCapabilities::default();
@@ -226,22 +121,25 @@ impl Bench {
         Time(self.clock.elapsed().as_nanos() as u64)
     }
 
-    /// Adds an entry for each of these flows, once all who add have met. Returns how many were added
-    /// in a second.
-    fn add(&mut self, flows: Range<u32>, all: &Barrier) -> f64 {
-        let entries = flows.clone().map(|n| (n, entry(n, &self.catalogue)));
-        let mut entries: VecDeque<_> = entries.collect();
+    /// Gives the switch the messages of its case, once all who do so have met. Returns how many it
+    /// carried out in a second.
+    fn set_up(&mut self, all: &Barrier) -> f64 {
+        let messages = self.case.messages(&self.catalogue);
+        let mut waiting: VecDeque<(u32, Message)> = (0..).zip(messages).collect();
+        let count = waiting.len() as f64;
         drop(self.workers.sent());
         all.wait();
         let began = Instant::now();
-        while !entries.is_empty() {
-            let batch = entries.drain(..entries.len().min(BATCH));
+        while !waiting.is_empty() {
+            let batch = waiting.drain(..waiting.len().min(BATCH));
             let now = Time(self.clock.elapsed().as_nanos() as u64);
             self.workers.messages(now, CONN, batch).unwrap();
         }
         let took = began.elapsed();
-        assert!(self.workers.sent().is_empty(), "no entry was refused");
-        flows.len() as f64 / took.as_secs_f64()
+        assert!(self.workers.sent().is_empty(), "no message was refused");
+        let dispatch = self.workers.dispatch().to_string();
+        assert_eq!(dispatch, self.case.dispatch());
+        count / took.as_secs_f64()
     }
 
     /// Packets per second of all workers in a round.
@@ -258,11 +156,14 @@ impl Bench {
         rates.sum()
     }
 
-    /// The packets that all entries have counted.
-    fn counted(&mut self) -> u64 {
+    /// The packets that entries have counted which output to this port.
+    fn counted(&mut self, out_port: PortNo) -> u64 {
         let now = self.now();
-        let request = RequestBody::Aggregate(FlowStatsRequest::all());
-        let message = Message::MultipartRequest(request.into());
+        let request = FlowStatsRequest {
+            out_port,
+            ..FlowStatsRequest::all()
+        };
+        let message = Message::MultipartRequest(RequestBody::Aggregate(request).into());
         self.workers.message(now, CONN, 1, message).unwrap();
         let counts = self.workers.sent().into_iter().map(|sent| sent.message);
         let of = counts.map(|message| match message {
@@ -274,45 +175,72 @@ impl Bench {
         });
         of.sum()
     }
-}
 
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-/// Compares one worker with two, in turns, so that what else the machine does slows both down.
-fn compare_rates(flows: u32) {
-    let mut benches = [1, 2].map(|count| Bench::new(count, flows));
-    for bench in &mut benches {
-        bench.add(0..flows, &Barrier::new(1));
+    /// Checks the result of so many rounds.
+    fn check(&mut self, rounds: usize) {
+        let packets = (rounds * PACKETS * self.count) as u64;
+        let counted = self.counted(PortNo::ANY);
+        assert_eq!(counted, packets, "every packet was counted");
+        let passing = self.rounds.passing.load(Relaxed);
+        let passed = self.counted(PASSED);
+        assert_eq!(passed, passing, "those passed that should have");
     }
-    let mut rates = [Vec::new(), Vec::new()];
-    let mut times = Vec::new();
+}
+
+/// Compares one worker with others up to this number, in turns, so that what else the machine does
+/// slows all of them down.
+fn compare_rates(case: Case, most: usize) -> Vec<Point> {
+    let numbers = 1..=most;
+    let mut benches: Vec<Bench> = numbers.map(|count| Bench::new(count, case)).collect();
+    for bench in &mut benches {
+        bench.set_up(&Barrier::new(1));
+    }
+    let mut rates = vec![Vec::new(); most];
+    let mut times = vec![Vec::new(); most];
     for round in 0..=ROUNDS {
-        let now = benches.each_mut().map(Bench::round);
+        let now: Vec<f64> = benches.iter_mut().map(Bench::round).collect();
         // In the first, flows are not known yet.
-        if round > 0 {
-            (0..2).for_each(|bench| rates[bench].push(now[bench]));
-            times.push(now[1] / now[0]);
+        if round == 0 {
+            continue;
+        }
+        for (place, rate) in now.iter().enumerate() {
+            rates[place].push(rate / 1e6);
+            times[place].push(rate / now[0]);
         }
     }
     for bench in &mut benches {
-        let packets = (ROUNDS + 1) * PACKETS * bench.count;
-        assert_eq!(bench.counted(), packets as u64, "every packet was counted");
+        bench.check(ROUNDS + 1);
     }
-    let [one, two] = rates.each_mut().map(|rates| median(rates) / 1e6);
-    println!(
-        "{flows} flows: {one:.2} Mpps, with two workers {two:.2} Mpps, {:.2} times",
-        median(&mut times),
-    );
+    let mut points = Vec::new();
+    for ((bench, rates), times) in benches.iter().zip(rates).zip(times) {
+        points.push(Point {
+            workers: bench.count,
+            mpps: Spread::of(rates),
+            times: Spread::of(times),
+        });
+    }
+    points
+}
+
+/// Prints what was measured in a case, as rows of a table.
+fn print(case: Case, points: &[Point]) {
+    for point in points {
+        println!(
+            "| {} | {} | {} | {} | {:.2} |",
+            case.name,
+            point.workers,
+            point.mpps,
+            point.times,
+            model(point.workers, case.flows)
+        );
+    }
 }
 
 /// The flow-mods a second of the slowest of some switches that make them at once, each with so many
 /// workers.
 fn flow_mods(switches: usize, workers: usize) -> f64 {
     let all = Barrier::new(switches);
-    let add = || Bench::new(workers, ENTRIES).add(0..ENTRIES, &all);
+    let add = || Bench::new(workers, FLOW_MODS).set_up(&all);
     std::thread::scope(|scope| {
         let switches: Vec<_> = (0..switches).map(|_| scope.spawn(add)).collect();
         let rates = switches.into_iter().map(|rate| rate.join().unwrap());
@@ -329,15 +257,37 @@ fn compare_flow_mods() {
         (0..3).for_each(|case| rates[case].push(now[case]));
         (0..2).for_each(|yardstick| times[yardstick].push(now[2] / now[yardstick]));
     }
-    let [one, beside, two] = rates.each_mut().map(|rates| median(rates));
-    let [of_one, of_beside] = times.each_mut().map(|times| median(times));
+    let [one, beside, two] = rates.map(|rates| Spread::of(rates).median);
+    let [of_one, of_beside] = times.map(|times| Spread::of(times).median);
     println!(
-        "{ENTRIES} flow-mods: {one:.0}/s, beside another switch {beside:.0}/s, with two workers \
-         {two:.0}/s, {of_one:.2} and {of_beside:.2} times"
+        "{}: {one:.0}/s, beside another switch {beside:.0}/s, with two workers {two:.0}/s, \
+         {of_one:.2} and {of_beside:.2} times",
+        FLOW_MODS.name
     );
 }
 
+/// The folder after `--plot`; `None` if no plot is wanted.
+fn plot_folder() -> Option<PathBuf> {
+    let mut words = std::env::args().skip_while(|word| word != "--plot");
+    words.next()?;
+    Some(words.next().expect("--plot has a folder").into())
+}
+
 fn main() {
-    [1_000, 1_000_000].into_iter().for_each(compare_rates);
+    let folder = plot_folder();
+    let processors = std::thread::available_parallelism().unwrap().get();
+    println!("| case | workers | Mpps: median (least to most) | times one worker | the model |");
+    println!("|---|---|---|---|---|");
+    let mut measured = Vec::new();
+    for case in CASES {
+        let points = compare_rates(case, processors.min(MOST_WORKERS));
+        print(case, &points);
+        measured.push((case, points));
+    }
+    if let Some(folder) = folder {
+        let path = folder.join("workers-rate.svg");
+        std::fs::write(&path, plot::picture(&measured)).unwrap();
+        println!("drawn in {}", path.display());
+    }
     compare_flow_mods();
 }
