@@ -4,18 +4,32 @@
 //! A bundle belongs to the connection that opened it. A message is kept as it was decoded and
 //! executed only at the commit, so the errors that depend on the switch come then. `commit.rs`
 //! takes the bundle out.
+//!
+//! `no_bundles.rs` is in the place of this module in a switch without bundles.
+
+mod commit;
+mod requests;
+mod schedule;
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::{ChunkedQueue, Time};
 use bofuss_oflib::error::BundleFailed;
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
+use bofuss_oflib::message::features::Capabilities;
 use bofuss_oflib::message::{BundleAdd, BundleControl, ErrorMsg};
 use bofuss_oflib::{ErrorCode, Message};
 
 use crate::io::SwitchIo;
 use crate::request::{ConnId, HandlerResult, Origin, Outcome, refuse_experimenters};
-use crate::schedule::ScheduledCommit;
+
+pub(crate) use commit::Commit;
+pub(crate) use requests::{begin_due_commit, bundle_features, bundle_message, go_on_with_commit};
+pub use schedule::{CommitClock, CommitErrors, ERROR_COUNTS, FIRST_ERROR_BOUND_NS};
+use schedule::{ScheduledCommit, Tolerances};
+
+/// What FEATURES_REPLY says of bundles.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities::BUNDLES;
 
 /// The most bundles that a connection may have open.
 const MAX_BUNDLES: usize = 16;
@@ -45,11 +59,11 @@ pub(crate) struct Bundle {
     /// discarded.
     is_closed: bool,
     /// The messages, each with its transaction id, in the order in which they were added.
-    pub(crate) messages: ChunkedQueue<(u32, Box<Message>)>,
+    messages: ChunkedQueue<(u32, Box<Message>)>,
     /// The places of port-mods in `messages`.
-    pub(crate) port_mods: Vec<usize>,
+    port_mods: Vec<usize>,
     /// True if any message changes groups or meters.
-    pub(crate) changes_groups: bool,
+    changes_groups: bool,
     /// The memory that its messages take, by the estimate.
     held_bytes: usize,
     /// The commit that waits for its time, if one does.
@@ -76,13 +90,17 @@ impl Bundle {
     }
 }
 
-/// The bundles of all connections.
+/// The bundles of all connections, and the clock of their commits.
 #[derive(Default)]
 pub(crate) struct Bundles {
     /// The open ones, by connection and bundle id.
     open: BTreeMap<(ConnId, u32), Bundle>,
     /// Finished and discarded ones, whose memory is freed in slices.
     discarded: Vec<Bundle>,
+    /// The clock of scheduled commits.
+    pub(crate) clock: CommitClock,
+    /// The limits of scheduling that a channel has set, by its main connection.
+    tolerances: BTreeMap<ConnId, Tolerances>,
 }
 
 /// Estimates the memory of a message from the length in its header.
@@ -100,7 +118,7 @@ impl Bundles {
     ///
     /// Errors: BUNDLE_FAILED with BAD_ID, BUNDLE_CLOSED, OUT_OF_BUNDLES, BAD_TYPE or BAD_FLAGS;
     /// BAD_PROPERTY/BAD_EXPERIMENTER.
-    pub(crate) fn control(
+    fn control(
         &mut self,
         now: Time,
         from: Origin<'_>,
@@ -141,12 +159,7 @@ impl Bundles {
     ///
     /// Errors: BUNDLE_FAILED with BUNDLE_CLOSED, OUT_OF_BUNDLES, BAD_FLAGS, MSG_BAD_XID, MSG_UNSUP
     /// or MSG_TOO_MANY; BAD_PROPERTY/BAD_EXPERIMENTER.
-    pub(crate) fn check_add(
-        &mut self,
-        now: Time,
-        from: Origin<'_>,
-        add: &BundleAdd,
-    ) -> HandlerResult {
+    fn check_add(&mut self, now: Time, from: Origin<'_>, add: &BundleAdd) -> HandlerResult {
         let Origin { conn, xid, head } = from;
         refuse_experimenters(&add.experimenters)?;
         if add.xid != xid {
@@ -242,13 +255,13 @@ impl Bundles {
 
     /// Takes a bundle out, closed or not, to be committed or discarded.
     /// Errors: BUNDLE_FAILED/BAD_ID.
-    pub(crate) fn take(&mut self, conn: ConnId, id: u32) -> Result<Bundle, ErrorCode> {
+    fn take(&mut self, conn: ConnId, id: u32) -> Result<Bundle, ErrorCode> {
         self.open.remove(&(conn, id)).ok_or(BundleFailed::BAD_ID)
     }
 
     /// Discards an open bundle; the memory is freed later, slice by slice.
     /// Errors: BUNDLE_FAILED/BAD_ID.
-    pub(crate) fn discard(&mut self, conn: ConnId, id: u32) -> Result<(), ErrorCode> {
+    fn discard(&mut self, conn: ConnId, id: u32) -> Result<(), ErrorCode> {
         let bundle = self.take(conn, id)?;
         self.discarded.push(bundle);
         Ok(())
@@ -275,9 +288,14 @@ impl Bundles {
         }
     }
 
-    /// The time when the next bundle will be discarded as idle.
-    pub(crate) fn next_end(&self) -> Option<Time> {
-        self.open.values().filter_map(Bundle::idle_end).min()
+    /// The time when the next bundle will be discarded as idle, or the preparation of the next
+    /// scheduled commit has to begin. While a prepared bundle waits for a time, `waits_until`, no
+    /// other is prepared, and that time counts.
+    pub(crate) fn next_tick(&self, waits_until: Option<Time>) -> Option<Time> {
+        let scheduled_ns = self.next_scheduled_ns();
+        let scheduled = scheduled_ns.and_then(|at| self.clock.time_of(at));
+        let idle = self.open.values().filter_map(Bundle::idle_end);
+        idle.chain(waits_until.or(scheduled)).min()
     }
 
     /// Discards idle bundles. Their connections get BUNDLE_FAILED/TIMEOUT.
@@ -300,11 +318,7 @@ impl Bundles {
 
     /// Checks whether a bundle may be committed. Errors: BUNDLE_FAILED with BAD_ID, BAD_FLAGS, or
     /// BUNDLE_IN_PROGRESS if its commit is scheduled.
-    pub(crate) fn check_commit(
-        &mut self,
-        conn: ConnId,
-        control: &BundleControl,
-    ) -> Result<(), ErrorCode> {
+    fn check_commit(&mut self, conn: ConnId, control: &BundleControl) -> Result<(), ErrorCode> {
         let bundle = self.find(conn, control.bundle_id, control.flags)?;
         match bundle.scheduled {
             Some(_) => Err(BundleFailed::BUNDLE_IN_PROGRESS),
@@ -314,7 +328,7 @@ impl Bundles {
 
     /// Opens a bundle again that waits for the time of its commit. Until then it may be discarded,
     /// but takes no message and no other commit.
-    pub(crate) fn put_back(&mut self, conn: ConnId, bundle: Bundle, scheduled: ScheduledCommit) {
+    fn put_back(&mut self, conn: ConnId, bundle: Bundle, scheduled: ScheduledCommit) {
         let id = scheduled.control.bundle_id;
         let scheduled = Some(scheduled);
         self.open.insert(
@@ -327,12 +341,13 @@ impl Bundles {
     }
 
     /// Discards a bundle that is not open any more.
-    pub(crate) fn dispose(&mut self, bundle: Bundle) {
+    fn dispose(&mut self, bundle: Bundle) {
         self.discarded.push(bundle);
     }
 
-    /// Discards the bundles of a connection.
+    /// Discards the bundles of a connection that was closed, and forgets its limits.
     pub(crate) fn end(&mut self, conn: ConnId) {
+        self.tolerances.remove(&conn);
         let range = (conn, 0)..=(conn, u32::MAX);
         let keys = self.open.range(range).map(|(key, _)| *key).collect();
         let ended = self.take_open(keys);
@@ -359,7 +374,7 @@ impl Bundles {
     }
 
     /// Takes the earliest scheduled bundle whose preparation is due.
-    pub(crate) fn take_due(&mut self, clock_ns: u64) -> Option<(ConnId, ScheduledCommit, Bundle)> {
+    fn take_due(&mut self, clock_ns: u64) -> Option<(ConnId, ScheduledCommit, Bundle)> {
         let due = self.open.iter().filter(|(_, bundle)| {
             let begins_ns = bundle.begins_ns();
             begins_ns.is_some_and(|begins_ns| begins_ns <= clock_ns)

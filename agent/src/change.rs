@@ -13,13 +13,12 @@ use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::{ErrorCode, Message};
 
-use crate::commit::Commit;
+use crate::bundles::{Bundles, Commit};
 use crate::connections::Connections;
 use crate::deliver::SwitchSink;
 use crate::dump::Dump;
 use crate::io::SwitchIo;
 use crate::request::{ConnId, Origin, Pending};
-use crate::schedule::CommitClock;
 use crate::turns::Needs;
 
 /// The time that a change waits for reads that began before it. A full table is listed in less.
@@ -71,23 +70,18 @@ impl Change {
         is_met && !self.is_of(conn, message)
     }
 
-    /// Returns true if the change is of a connection whose next message waits for it. A scheduled
-    /// commit was accepted long before, so only messages about bundles wait.
+    /// Returns true if the change is of a connection whose next message waits for it.
     fn is_of(&self, conn: ConnId, message: Option<&Message>) -> bool {
         if let Some(commit) = &self.commit {
-            let is_about_bundles = matches!(
-                message,
-                Some(Message::BundleControl(_) | Message::BundleAdd(_))
-            );
-            return commit.origin().conn == conn && (!commit.is_scheduled() || is_about_bundles);
+            return commit.holds_back(conn, message);
         }
         let pending = self.pending.as_ref();
         pending.is_some_and(|pending| pending.conn == conn)
     }
 
     /// The scheduled time of a prepared bundle that waits for it.
-    pub(crate) fn waits_until(&self, clock: &CommitClock) -> Option<Time> {
-        self.commit.as_ref()?.waits_until(clock)
+    pub(crate) fn waits_until(&self, bundles: &Bundles) -> Option<Time> {
+        self.commit.as_ref()?.waits_until(bundles)
     }
 
     /// Until when the change waits for reads that began before it, and that its next slice would

@@ -5,7 +5,6 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use bofuss_datapath::flow_hash;
 
 use bofuss_oflib::ext::ExtRow;
-use bofuss_oflib::message::controller_status::Uri;
 use bofuss_oflib::message::{
     AsyncConfig, ControllerRole, ControllerStatus, PacketInReason, PortDesc, PortStatusReason,
 };
@@ -17,7 +16,6 @@ use crate::buffers::Buffers;
 use crate::dump::Dump;
 use crate::monitors::Monitoring;
 use crate::request::ConnId;
-use crate::schedule::Tolerances;
 
 /// The number of bytes of a packet that a packet-in carries if no action says so, until SET_CONFIG
 /// changes it. Spec: OpenFlow 1.3.5 section 7.3.2.
@@ -55,15 +53,14 @@ pub(crate) struct Connection {
     /// The short id that its controller chose in a role request; 0 if none.
     pub(crate) short_id: u16,
     /// The address of its peer, if known.
-    pub(crate) uri: Option<Uri>,
+    #[cfg(feature = "peers")]
+    pub(crate) uri: Option<bofuss_oflib::message::controller_status::Uri>,
     /// The reasons for which it wants asynchronous messages, as master or equal, and as slave.
     pub(crate) async_config: AsyncConfig,
     /// Bytes of a packet that a packet-in carries if no action says how many.
     pub(crate) miss_send_len: MaxLen,
     /// The packets held for it; they are freed with it.
     pub(crate) buffers: Buffers,
-    /// The time from now within which it may schedule commits.
-    pub(crate) tolerances: Tolerances,
     /// Its flow monitors.
     pub(crate) monitoring: Monitoring,
     /// The long reply in progress.
@@ -92,11 +89,11 @@ impl Connection {
             version,
             role: ControllerRole::EQUAL,
             short_id: 0,
+            #[cfg(feature = "peers")]
             uri: None,
             async_config: AsyncConfig::initial(version),
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             buffers: Buffers::default(),
-            tolerances: Tolerances::default(),
             monitoring: Monitoring::default(),
             dump: None,
             late_ports: BTreeMap::new(),

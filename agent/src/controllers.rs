@@ -1,21 +1,27 @@
-//! CONTROLLER_STATUS: informs controllers of each other's connections, roles and short ids. Spec:
-//! OpenFlow 1.5.1 sections 6.3.5, 7.3.5.20 and 7.4.8.
+//! What controllers learn of each other: ROLE_STATUS, REQUESTFORWARD, and CONTROLLER_STATUS about
+//! connections, roles and short ids. Spec: OpenFlow 1.4.1 sections 7.4.4 and 7.4.6, OpenFlow 1.5.1
+//! sections 6.3.5, 7.3.5.20 and 7.4.8.
+//!
+//! Without the feature `peers`, `no_controllers.rs` takes the place of this file.
 //!
 //! Choice: each main connection counts as a controller for as long as it lasts. If a controller
 //! does not read, only the newest status of each other controller waits for it, and none of a
 //! controller that connected and disconnected meanwhile. So at most one status waits for each
 //! connection that exists now or existed when it stopped reading.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use bofuss_oflib::Message;
-use bofuss_oflib::message::ControllerStatus;
 use bofuss_oflib::message::controller_status::{ChannelStatus, ControllerStatusReason, Uri};
+use bofuss_oflib::message::request_forward::RequestForwardReason;
+use bofuss_oflib::message::role::RoleStatusReason;
+use bofuss_oflib::message::{ControllerStatus, RequestForward, RoleStatus};
+use bofuss_oflib::{ErrorCode, Message};
 
 use crate::connection::Connection;
 use crate::connections::Connections;
-use crate::deliver::UNASKED;
+use crate::deliver::{SwitchSink, UNASKED};
 use crate::io::SwitchIo;
 use crate::request::ConnId;
 
@@ -129,9 +135,68 @@ pub(crate) fn report_controllers<I: SwitchIo>(connections: &mut Connections, io:
 
 /// The status of every controller, the one that asks included. Spec: OpenFlow 1.5.1 section
 /// 7.3.5.20.
-pub(crate) fn controller_statuses(connections: &Connections) -> Vec<ControllerStatus> {
+///
+/// Errors: none; without the feature `peers`, BAD_REQUEST/BAD_MULTIPART.
+pub(crate) fn controller_statuses(
+    connections: &Connections,
+) -> Result<Vec<ControllerStatus>, ErrorCode> {
     let mains = connections.by_id.values().filter(|c| c.auxiliary_id == 0);
-    mains
-        .map(|main| main.status(ControllerStatusReason::REQUEST))
-        .collect()
+    let statuses = mains.map(|main| main.status(ControllerStatusReason::REQUEST));
+    Ok(statuses.collect())
+}
+
+/// Sends ROLE_STATUS to former masters, because another controller has become master. They are
+/// slaves already, so their masks for slaves decide. Spec: OpenFlow 1.4.1 section 7.4.4.
+pub(crate) fn notify_demoted<I: SwitchIo>(
+    connections: &Connections,
+    demoted: &[ConnId],
+    io: &mut I,
+) {
+    let reason = RoleStatusReason::MASTER_REQUEST;
+    for id in demoted {
+        let conn = &connections.by_id[id];
+        let wants = conn.wants(|a| (a.role_status, a.role_status_slave), reason.0);
+        if !conn.version.has_bundles() || !wants {
+            continue;
+        }
+        let status = RoleStatus {
+            role: conn.role,
+            reason,
+            generation_id: connections.generation_id.unwrap_or(u64::MAX),
+            ..RoleStatus::default()
+        };
+        io.send(*id, UNASKED, Message::RoleStatus(status));
+    }
+}
+
+/// Forwards a request that changed groups or meters to the other controllers that want it, with the
+/// transaction id that its sender gave it, also if the sender's connection has closed meanwhile.
+/// Other messages are not forwarded. Spec: OpenFlow 1.4.1 section 7.4.6.
+pub(crate) fn forward_request<I: SwitchIo>(
+    sink: &mut SwitchSink<'_, I>,
+    from: ConnId,
+    xid: u32,
+    request: &Message,
+) {
+    let reason = if matches!(request, Message::GroupMod(_)) {
+        RequestForwardReason::GROUP_MOD
+    } else if matches!(request, Message::MeterMod(_)) {
+        RequestForwardReason::METER_MOD
+    } else {
+        return;
+    };
+    // An auxiliary connection is of the same controller as its main one.
+    let sender = sink.connections.by_id.get(&from);
+    let from = sender.map_or(from, |sender| sender.main);
+    for (id, conn) in &sink.connections.by_id {
+        let wants = conn.wants(|a| (a.request_forward, a.request_forward_slave), reason.0);
+        if *id == from || !conn.version.has_bundles() || !wants {
+            continue;
+        }
+        let forward = RequestForward {
+            xid,
+            request: Box::new(request.clone()),
+        };
+        sink.io.send(*id, UNASKED, Message::RequestForward(forward));
+    }
 }

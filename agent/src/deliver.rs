@@ -7,19 +7,15 @@
 //! controller cannot find out later what it has missed, and the one that does not read is closed in
 //! the end.
 
-use alloc::boxed::Box;
-
 use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Datapath, PacketInEvent, Sink, Step, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::field::{ACTSET_OUTPUT, IN_PORT, METADATA, PACKET_TYPE, TUNNEL_ID};
+#[cfg(feature = "triggers")]
 use bofuss_oflib::message::multipart::{FlowCounters, MultipartReply, ReplyBody};
 use bofuss_oflib::message::port::PortFeatures;
-use bofuss_oflib::message::request_forward::RequestForwardReason;
-use bofuss_oflib::message::role::RoleStatusReason;
 use bofuss_oflib::message::{
-    FlowRemoved, PacketIn, PacketInReason, PortDesc, PortStatus, PortStatusReason, RequestForward,
-    RoleStatus,
+    FlowRemoved, PacketIn, PacketInReason, PortDesc, PortStatus, PortStatusReason,
 };
 use bofuss_oflib::registers::REGISTERS;
 use bofuss_oflib::types::{BufferId, MaxLen, QueueId};
@@ -127,6 +123,7 @@ impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
 
     /// Sends the statistics of an entry that reached a threshold. Spec: OpenFlow 1.5.1 section
     /// 7.3.5.3.
+    #[cfg(feature = "triggers")]
     fn flow_stats(&mut self, stats: FlowCounters) {
         let reason = stats.reason.0;
         for (id, conn) in self.connections.by_id.iter_mut() {
@@ -205,30 +202,6 @@ impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
     }
 }
 
-/// Sends ROLE_STATUS to former masters, because another controller has become master. They are
-/// slaves already, so their masks for slaves decide. Spec: OpenFlow 1.4.1 section 7.4.4.
-pub(crate) fn notify_demoted<I: SwitchIo>(
-    connections: &Connections,
-    demoted: &[ConnId],
-    io: &mut I,
-) {
-    let reason = RoleStatusReason::MASTER_REQUEST;
-    for id in demoted {
-        let conn = &connections.by_id[id];
-        let wants = conn.wants(|a| (a.role_status, a.role_status_slave), reason.0);
-        if !conn.version.has_bundles() || !wants {
-            continue;
-        }
-        let status = RoleStatus {
-            role: conn.role,
-            reason,
-            generation_id: connections.generation_id.unwrap_or(u64::MAX),
-            ..RoleStatus::default()
-        };
-        io.send(*id, UNASKED, Message::RoleStatus(status));
-    }
-}
-
 /// Sends TABLE_STATUS for vacancy events, after whatever may have added or removed entries. Each
 /// event is taken from the datapath, also if no connection wants it. Spec: OpenFlow 1.4.1 section
 /// 7.4.5.
@@ -245,38 +218,6 @@ pub(crate) fn report_tables<I: SwitchIo>(
                     .send(*id, UNASKED, Message::TableStatus(status.clone()));
             }
         }
-    }
-}
-
-/// Forwards a request that changed groups or meters to the other controllers that want it, with the
-/// transaction id that its sender gave it, also if the sender's connection has closed meanwhile.
-/// Other messages are not forwarded. Spec: OpenFlow 1.4.1 section 7.4.6.
-pub(crate) fn forward_request<I: SwitchIo>(
-    sink: &mut SwitchSink<'_, I>,
-    from: ConnId,
-    xid: u32,
-    request: &Message,
-) {
-    let reason = if matches!(request, Message::GroupMod(_)) {
-        RequestForwardReason::GROUP_MOD
-    } else if matches!(request, Message::MeterMod(_)) {
-        RequestForwardReason::METER_MOD
-    } else {
-        return;
-    };
-    // An auxiliary connection is of the same controller as its main one.
-    let sender = sink.connections.by_id.get(&from);
-    let from = sender.map_or(from, |sender| sender.main);
-    for (id, conn) in &sink.connections.by_id {
-        let wants = conn.wants(|a| (a.request_forward, a.request_forward_slave), reason.0);
-        if *id == from || !conn.version.has_bundles() || !wants {
-            continue;
-        }
-        let forward = RequestForward {
-            xid,
-            request: Box::new(request.clone()),
-        };
-        sink.io.send(*id, UNASKED, Message::RequestForward(forward));
     }
 }
 

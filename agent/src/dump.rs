@@ -41,6 +41,7 @@ pub(crate) enum What {
     /// An extension's answer: the request, and where the next part begins.
     Extension(ExtValue, u64),
     /// The initial report of flow monitors.
+    #[cfg(feature = "monitors")]
     Monitored(Cursor),
 }
 
@@ -93,16 +94,22 @@ impl Dump {
                 Needs::OneState(false)
             }
             What::List(DumpedList::Group | DumpedList::Meter, _) => Needs::OneState(true),
-            // What an extension keeps is its own, and a monitor is told of each change, so it
-            // misses none.
-            What::Extension(..) | What::Monitored(_) => Needs::Nothing,
+            // What an extension keeps is its own.
+            What::Extension(..) => Needs::Nothing,
+            // A monitor is told of each change, so it misses none.
+            #[cfg(feature = "monitors")]
+            What::Monitored(_) => Needs::Nothing,
         }
     }
 
     /// Returns true if it goes on while a bundle is in progress. A report for monitors does not,
     /// because the bundle's changes are reported at its end.
     pub(crate) fn passes_bundles(&self) -> bool {
-        self.beginning().is_none()
+        match self.what {
+            What::Entries(_) | What::List(..) | What::Extension(..) => true,
+            #[cfg(feature = "monitors")]
+            What::Monitored(_) => false,
+        }
     }
 
     /// A reply about flow entries, to a FLOW, FLOW_STATS or AGGREGATE request. If the request names
@@ -120,20 +127,6 @@ impl Dump {
     /// A reply of an extension.
     pub(crate) fn extension(xid: u32, request: &ExtValue) -> Self {
         Self::new(xid, What::Extension(request.clone(), 0))
-    }
-
-    /// The initial report of monitors that begin.
-    pub(crate) fn monitored(xid: u32) -> Self {
-        Self::new(xid, What::Monitored(Cursor::new(TableId::ALL)))
-    }
-
-    /// Returns how far it has come, if it is the initial report of monitors.
-    pub(crate) fn beginning(&self) -> Option<&Cursor> {
-        if let What::Monitored(cursor) = &self.what {
-            Some(cursor)
-        } else {
-            None
-        }
     }
 
     /// A reply about one group, or all. The list is empty if that group does not exist.
@@ -160,6 +153,23 @@ impl Dump {
     fn list(xid: u32, listed: DumpedList, one: Option<u32>) -> Self {
         let ids = one.map_or(0..=u32::MAX, |id| id..=id);
         Self::new(xid, What::List(listed, ids))
+    }
+}
+
+#[cfg(feature = "monitors")]
+impl Dump {
+    /// The initial report of monitors that begin.
+    pub(crate) fn monitored(xid: u32) -> Self {
+        Self::new(xid, What::Monitored(Cursor::new(TableId::ALL)))
+    }
+
+    /// Returns how far it has come, if it is the initial report of monitors.
+    pub(crate) fn beginning(&self) -> Option<&Cursor> {
+        if let What::Monitored(cursor) = &self.what {
+            Some(cursor)
+        } else {
+            None
+        }
     }
 }
 

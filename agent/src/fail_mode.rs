@@ -28,6 +28,7 @@ pub enum FailMode {
     /// It adds one entry with priority 0 to table 0 that sends every packet to NORMAL, unless there
     /// is a table-miss entry or the table is full; then it tries again when the next connection
     /// opens or closes. It removes this entry when a controller connects. All other entries stay.
+    /// Without the feature `normal` it is as [`FailMode::Secure`].
     Standalone,
     /// As [`FailMode::Standalone`], but the entry's action is `arp_path` of the extension ARP-Path,
     /// so that links may form loops. Without that extension it is as [`FailMode::Secure`].

@@ -22,6 +22,13 @@ pub struct Identity {
     pub desc: Desc,
 }
 
+/// The capability of putting IP fragments together, if the switch has it.
+const REASSEMBLY: Capabilities = if cfg!(feature = "reassembly") {
+    Capabilities::IP_REASM
+} else {
+    Capabilities(0)
+};
+
 /// The body of FEATURES_REPLY on a connection, as far as a version has it: actions and ports are
 /// only in that of older ones. `n_buffers` is for a switch that holds packets; the caller replaces
 /// it otherwise.
@@ -40,10 +47,10 @@ pub(crate) fn features(
             | Capabilities::PORT_STATS
             | Capabilities::QUEUE_STATS
             | Capabilities::GROUP_STATS
-            | Capabilities::IP_REASM
+            | REASSEMBLY
             | Capabilities::ARP_MATCH_IP
-            | Capabilities::BUNDLES
-            | Capabilities::FLOW_MONITORING,
+            | crate::bundles::CAPABILITIES
+            | crate::monitors::CAPABILITIES,
         actions: ALL_ACTIONS_1_0,
         auxiliary_id: connection.auxiliary_id,
         ports: port_descs(datapath),

@@ -1,18 +1,13 @@
 //! One arm for each message that a controller may send.
 
-use alloc::boxed::Box;
-
 use bofuss_datapath::Datapath;
 use bofuss_datapath::engine::FrameEngine;
-use bofuss_oflib::error::{AsyncConfigFailed, BadRequest, BundleFailed, SwitchConfigFailed};
-use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
+use bofuss_oflib::error::{AsyncConfigFailed, BadRequest, SwitchConfigFailed};
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::message::{
-    AsyncConfig, BundleControl, ControllerRole, Empty, ErrorMsg, SwitchConfig,
-};
+use bofuss_oflib::message::{AsyncConfig, ControllerRole, Empty, ErrorMsg, SwitchConfig};
 use bofuss_oflib::{ErrorCode, ExtValue, Message};
 
-use crate::commit::Commit;
+use crate::bundles::{bundle_message, go_on_with_commit};
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::extensions::{extension_message, refusal};
@@ -20,7 +15,7 @@ use crate::features::features;
 use crate::given_packet::packet_out;
 use crate::io::SwitchIo;
 use crate::mods::{flow_mod, follow_up, port_mod, progress, table_mod};
-use crate::monitored::{Cause, begin_request, report_news};
+use crate::monitors::{Cause, begin_request, report_news};
 use crate::multipart::multipart;
 use crate::parts::Parts;
 use crate::queues::queues;
@@ -72,6 +67,7 @@ fn carry_out<E: FrameEngine, I: SwitchIo>(
             });
         }
         Ok(Outcome::Begun) => {}
+        #[cfg(feature = "bundles")]
         Ok(Outcome::Kept) => parts.bundles.add(from, message),
         Err(error) => conclude(parts, from, &message, Err(error)),
     }
@@ -87,7 +83,14 @@ pub(crate) fn go_on<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_, E, I>) {
     let from = parts.change.origin();
     let cause = from.and_then(|from| cause(parts.sink.connections, from.conn, from.xid));
     match parts.change.commit.take() {
-        Some(commit) => go_on_with_commit(parts, commit),
+        Some(commit) => {
+            if go_on_with_commit(parts, commit) {
+                // The entry of the fail mode waits for the end of a commit.
+                let connections = &*parts.sink.connections;
+                let stand_in = &mut parts.stand_in;
+                stand_in.follow(parts.sink.now, parts.datapath, connections, parts.change);
+            }
+        }
         None => go_on_with_change(parts),
     }
     report_news(parts.datapath, &mut parts.sink, cause);
@@ -97,21 +100,6 @@ pub(crate) fn go_on<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_, E, I>) {
 pub(crate) fn hurry<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_, E, I>) {
     parts.change.stop_waiting(parts.datapath, &mut parts.sink);
     go_on(parts);
-}
-
-fn go_on_with_commit<E: FrameEngine, I: SwitchIo>(
-    parts: &mut Parts<'_, E, I>,
-    mut commit: Box<Commit>,
-) {
-    let is_last = commit.slice(parts.datapath, &mut parts.sink, parts.clock);
-    if !is_last {
-        parts.change.commit = Some(commit);
-        return;
-    }
-    let connections = &*parts.sink.connections;
-    commit.end(connections, parts.bundles);
-    let stand_in = &mut parts.stand_in;
-    stand_in.follow(parts.sink.now, parts.datapath, connections, parts.change);
 }
 
 fn go_on_with_change<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_, E, I>) {
@@ -170,7 +158,6 @@ fn answer<E: FrameEngine, I: SwitchIo>(
     let Parts {
         datapath,
         identity,
-        bundles,
         sink,
         ..
     } = &mut *parts;
@@ -217,8 +204,9 @@ fn answer<E: FrameEngine, I: SwitchIo>(
             datapath.control(sink.now, sink).meter_mod(meter_mod)?;
             return Ok(progress(datapath));
         }
-        Message::BundleControl(asked) => return bundle_control(parts, from, asked),
-        Message::BundleAdd(add) => return bundles.check_add(sink.now, from, add),
+        Message::BundleControl(_) | Message::BundleAdd(_) => {
+            return bundle_message(parts, from, message);
+        }
         Message::FeaturesReply(_)
         | Message::GetConfigReply(_)
         | Message::PacketIn(_)
@@ -280,7 +268,8 @@ fn set_config(
     config: &SwitchConfig,
 ) -> HandlerResult {
     let fragments = config.flags.without(ConfigFlags::INVALID_TTL_TO_CONTROLLER);
-    if fragments.0 > ConfigFlags::FRAG_REASM.0 {
+    let reassembles = fragments.has(ConfigFlags::FRAG_REASM);
+    if fragments.0 > ConfigFlags::FRAG_REASM.0 || reassembles && !cfg!(feature = "reassembly") {
         return Err(SwitchConfigFailed::BAD_FLAGS);
     }
     datapath.set_fragments(fragments);
@@ -302,75 +291,6 @@ fn set_async(channel: &mut Connection, config: &AsyncConfig) -> HandlerResult {
     }
     channel.async_config.change(config);
     Ok(Outcome::Done)
-}
-
-/// Handles BUNDLE_CONTROL. A commit whose time has not come, or that another change is before,
-/// waits; a bundle whose commit cannot be scheduled is discarded.
-///
-/// Errors: BUNDLE_FAILED's; BAD_PROPERTY/BAD_EXPERIMENTER.
-fn bundle_control<E: FrameEngine, I: SwitchIo>(
-    parts: &mut Parts<'_, E, I>,
-    from: Origin<'_>,
-    control: &BundleControl,
-) -> HandlerResult {
-    let Parts {
-        datapath,
-        sink,
-        bundles,
-        clock,
-        change,
-        ..
-    } = parts;
-    refuse_experimenters(&control.experimenters)?;
-    if control.ty != BundleControlType::COMMIT_REQUEST {
-        let reply = bundles.control(sink.now, from, control)?;
-        return Ok(Outcome::Reply(Message::BundleControl(reply)));
-    }
-    let conn = from.conn;
-    bundles.check_commit(conn, control)?;
-    let bundle = bundles.take(conn, control.bundle_id)?;
-    if !control.flags.has(BundleFlags::TIME) {
-        let commit = Commit::begin(datapath, from, control, bundle);
-        change.commit = Some(Box::new(commit));
-        return Ok(Outcome::Begun);
-    }
-    let tolerances = sink.connections.channel(conn).tolerances;
-    match clock.schedule(sink.now, from, control, tolerances) {
-        Err(error) => {
-            bundles.dispose(bundle);
-            return Err(error);
-        }
-        Ok(due) if clock.is_due(sink.now, &due) && !change.goes_on(datapath) => {
-            let commit = Commit::begin(datapath, from, control, bundle).at(due);
-            change.commit = Some(Box::new(commit));
-        }
-        Ok(due) => bundles.put_back(conn, bundle, due),
-    }
-    Ok(Outcome::Begun)
-}
-
-/// Begins the earliest scheduled commit whose preparation is due, unless another change is in
-/// progress. If it has missed its time, it is discarded and its connection gets
-/// BUNDLE_FAILED/SCHED_PAST.
-pub(crate) fn begin_due_commit<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_, E, I>) {
-    let Some(clock_ns) = parts.clock.ns(parts.sink.now) else {
-        return;
-    };
-    if parts.change.goes_on(parts.datapath) {
-        return;
-    }
-    let Some((conn, due, bundle)) = parts.bundles.take_due(clock_ns) else {
-        return;
-    };
-    let from = due.origin(conn);
-    if due.is_missed(clock_ns) {
-        let error = ErrorMsg::quoting(BundleFailed::SCHED_PAST, from.head);
-        parts.sink.io.send(conn, from.xid, Message::Error(error));
-        parts.bundles.dispose(bundle);
-    } else {
-        let commit = Commit::begin(parts.datapath, from, &due.control, bundle).at(due);
-        parts.change.commit = Some(Box::new(commit));
-    }
 }
 
 /// Returns true if a message may come over a connection whose transport may lose it. Spec: OpenFlow

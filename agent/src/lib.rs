@@ -3,10 +3,10 @@
 //!
 //! It knows no sockets: `channel` has the bytes. Start at [`Switch`], then `handle.rs`.
 //!
-//! Two files have an arm for each message, `handle.rs` and `multipart.rs`, and only they see all
-//! parts of a switch. Every other file has one topic: a part with its state (`connections.rs`,
-//! `bundles.rs`, `change.rs`, `schedule.rs`, `fail_mode.rs`), or functions that take the datapath
-//! and the [`SwitchSink`].
+//! Two files have an arm for each message, `handle.rs` and `multipart.rs`. Every other file has one
+//! topic: a part with its state (`connections.rs`, `bundles.rs`, `change.rs`, `fail_mode.rs`), or
+//! functions that take the datapath and the [`SwitchSink`]. Only the first two, and what goes on
+//! with commits (`bundles/requests.rs`), see all parts of a switch.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -17,11 +17,18 @@
 extern crate alloc;
 
 mod buffers;
+#[cfg(feature = "bundles")]
+mod bundles;
+#[cfg(not(feature = "bundles"))]
+#[path = "no_bundles.rs"]
 mod bundles;
 mod change;
-mod commit;
 mod connection;
 mod connections;
+#[cfg(feature = "peers")]
+mod controllers;
+#[cfg(not(feature = "peers"))]
+#[path = "no_controllers.rs"]
 mod controllers;
 mod deliver;
 mod dump;
@@ -32,25 +39,33 @@ mod given_packet;
 mod handle;
 mod io;
 mod mods;
-mod monitored;
+#[cfg(feature = "monitors")]
+mod monitors;
+#[cfg(not(feature = "monitors"))]
+#[path = "no_monitors.rs"]
 mod monitors;
 mod multipart;
 mod parts;
 pub mod queues;
 mod replies;
 mod request;
+#[cfg(feature = "reshape")]
+mod reshape;
+#[cfg(not(feature = "reshape"))]
+#[path = "no_reshape.rs"]
+mod reshape;
 mod roles;
-mod schedule;
 mod switch;
 #[cfg(feature = "text")]
 pub mod trace;
 mod turns;
 
+#[cfg(feature = "bundles")]
+pub use bundles::{CommitClock, CommitErrors, ERROR_COUNTS, FIRST_ERROR_BOUND_NS};
 pub use connection::Lost;
 pub use deliver::SwitchSink;
 pub use fail_mode::{FailMode, STANDALONE_COOKIE};
 pub use features::Identity;
 pub use io::SwitchIo;
 pub use request::{ConnId, Refusal, Request};
-pub use schedule::{CommitClock, CommitErrors, ERROR_COUNTS, FIRST_ERROR_BOUND_NS};
 pub use switch::Switch;

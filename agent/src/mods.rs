@@ -5,15 +5,15 @@
 //! agent, so they go to the datapath as they are.
 
 use bofuss_datapath::engine::FrameEngine;
-use bofuss_datapath::{Datapath, TABLE_CONFIG_BITS};
+use bofuss_datapath::{Datapath, FILLING_BITS, TABLE_CONFIG_BITS};
 use bofuss_oflib::error::{PortModFailed, TableModFailed};
 use bofuss_oflib::message::port::{PortConfig, PortFeatures};
-use bofuss_oflib::message::table_mod::TableConfig;
 use bofuss_oflib::message::{FlowMod, PortDesc, PortMod, TableMod};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, Message};
 
-use crate::deliver::{SwitchSink, forward_request};
+use crate::controllers::forward_request;
+use crate::deliver::SwitchSink;
 use crate::extensions::flow_mod_done;
 use crate::given_packet::resubmit;
 use crate::io::SwitchIo;
@@ -157,7 +157,7 @@ pub(crate) fn table_mod<I: SwitchIo>(
     refuse_experimenters(&table_mod.experimenters)?;
     let fills = sink.connections.channel(conn).version.has_bundles();
     let known = if fills {
-        TABLE_CONFIG_BITS | TableConfig::ALL.0
+        TABLE_CONFIG_BITS | FILLING_BITS
     } else {
         TABLE_CONFIG_BITS
     };

@@ -3,25 +3,38 @@
 //!
 //! A connection that does not read is told of removals at once. Of other changes [`Pause`]
 //! remembers which entries changed, not how, and reports each in the state that it has then.
+//!
+//! `no_monitors.rs` is in the place of this module in a switch without flow monitors.
+
+mod pause;
+mod reports;
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::engine::FrameEngine;
-use bofuss_datapath::{Cursor, Datapath, Engine, Entry, EntryFate, EntryKey, EntryNews, Filter};
+use bofuss_datapath::{Cursor, Datapath, Entry, EntryFate, EntryNews, Filter};
 use bofuss_oflib::error::FlowMonitorFailed;
 use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::features::Capabilities;
 use bofuss_oflib::message::multipart::flow_monitor::{
-    FlowMonitorCommand, FlowMonitorFlags, FlowUpdateEvent, MonitoredFlow,
+    FlowMonitorCommand, FlowMonitorFlags, FlowUpdate, FlowUpdateEvent, MonitoredFlow,
 };
-use bofuss_oflib::message::multipart::{FlowMonitorRequest, FlowStatsRequest, FlowUpdate};
+use bofuss_oflib::message::multipart::{FlowMonitorRequest, FlowStatsRequest, ReplyBody};
 use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{ErrorCode, Match, Version};
 
+use crate::dump::Slice;
+
+use pause::Pause;
+pub(crate) use reports::{
+    Cause, begin_request, follow_monitored, monitor_entries, report_late_entries, report_news,
+};
+
+/// What FEATURES_REPLY says of flow monitors.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities::FLOW_MONITORING;
+
 /// The most monitors that a connection may have: each adds some 20 ns to every change of an entry.
 const MAX_MONITORS: usize = 16;
-/// The most changed entries that are remembered for a connection that does not read; they take some
-/// 300 KB. If more change, all entries are reported again.
-const MAX_LATE: usize = 4096;
 /// How many remembered entries one slice reports.
 const REPORTED_PER_SLICE: usize = 32;
 
@@ -42,25 +55,6 @@ pub(crate) struct Monitoring {
     pause: Option<Box<Pause>>,
     /// True if ABBREV was already sent for the connection's own request that is being handled.
     pub(crate) has_abbreviated: bool,
-}
-
-/// What has to be reported to a connection that did not read.
-struct Pause {
-    /// The [`EntryKey::number`] of the first entry that was added since the pause began.
-    since: u64,
-    /// Entries that were added or changed since the pause began.
-    late: BTreeMap<(TableId, EntryKey), LateEntry>,
-    /// If these were too many: the walk that reports all entries.
-    walk: Option<Cursor>,
-}
-
-/// How a remembered entry has to be reported.
-#[derive(Clone, Copy)]
-struct LateEntry {
-    /// True if the connection knows an earlier state of it, so that it is reported as modified and
-    /// not as added.
-    is_known: bool,
-    flags: FlowMonitorFlags,
 }
 
 /// What decides how a change is reported to one connection: the switch after the change, and whose
@@ -144,9 +138,28 @@ impl Monitoring {
         Ok(walks)
     }
 
+    /// The next slice of the initial report, from `cursor` on. With the last, which is sent even if
+    /// it is empty, monitors that began with it report every change that they want.
+    pub(crate) fn slice(
+        &mut self,
+        datapath: &mut Datapath<impl FrameEngine>,
+        cursor: &mut Cursor,
+    ) -> Slice {
+        let mut updates = Vec::new();
+        let settled = datapath.settled();
+        let last = settled.slice(cursor, |table, entry| {
+            updates.extend(self.initial(settled.datapath(), table, entry));
+        });
+        if last {
+            self.has_begun();
+        }
+        let has_body = last || !updates.is_empty();
+        (last, has_body.then_some(ReplyBody::FlowMonitor(updates)))
+    }
+
     /// The initial report of an entry, if a monitor that begins wants it. One report serves all
     /// that do, with the instructions if any of them asks for these.
-    pub(crate) fn initial(
+    fn initial(
         &self,
         datapath: &Datapath<impl FrameEngine>,
         table: TableId,
@@ -164,7 +177,7 @@ impl Monitoring {
     }
 
     /// Notes that the initial report is complete.
-    pub(crate) fn has_begun(&mut self) {
+    fn has_begun(&mut self) {
         for monitor in self.monitors.values_mut() {
             monitor.is_beginning = false;
         }
@@ -250,11 +263,7 @@ impl Monitoring {
 
     /// Begins to hold back reports. Entries numbered `since` or higher are new to the connection.
     pub(crate) fn pause(&mut self, since: u64) {
-        self.pause = Some(Box::new(Pause {
-            since,
-            late: BTreeMap::new(),
-            walk: None,
-        }));
+        self.pause = Some(Box::new(Pause::new(since)));
     }
 
     /// Remembers what has to be reported later to a connection that does not read. Returns what is
@@ -323,51 +332,6 @@ impl Monitoring {
             pause.walk = None;
         }
         Some(updates)
-    }
-}
-
-impl Pause {
-    /// Remembers a change; monitors want it if `flags` is not 0. Returns true if the entry was
-    /// removed and the connection may know it.
-    fn note(&mut self, news: &EntryNews, flags: FlowMonitorFlags, engine: Engine) -> bool {
-        let place = (news.table_id, news.key);
-        let mut is_known = true;
-        match &news.change {
-            EntryFate::Removed(_) => {
-                let late = self.late.remove(&place);
-                return late.is_none_or(|late| late.is_known);
-            }
-            EntryFate::Moved(before) => {
-                if let Some(late) = self.late.remove(&(news.table_id, *before)) {
-                    self.late.insert(place, late);
-                }
-                return false;
-            }
-            EntryFate::Added => is_known = false,
-            EntryFate::Replaced(before, _) => {
-                if let Some(late) = self.late.remove(&(news.table_id, *before)) {
-                    is_known = late.is_known;
-                }
-            }
-            EntryFate::Modified(_) => {
-                if let Some(late) = self.late.get(&place) {
-                    is_known = late.is_known;
-                }
-            }
-        }
-        // What the walk over all entries has not reached, it reports.
-        let walk = self.walk.as_ref();
-        let is_ahead = walk.is_some_and(|walk| !walk.has_passed(place.0, place.1, engine));
-        if flags == FlowMonitorFlags(0) || is_ahead {
-            return false;
-        }
-        self.late.insert(place, LateEntry { is_known, flags });
-        if self.late.len() > MAX_LATE {
-            // From here on, `since` alone tells new entries from known ones.
-            self.late.clear();
-            self.walk = Some(Cursor::new(TableId::ALL));
-        }
-        false
     }
 }
 

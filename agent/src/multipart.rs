@@ -8,28 +8,30 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::engine::FrameEngine;
-use bofuss_datapath::{Datapath, Time};
+use bofuss_datapath::{Datapath, FILLING_BITS, Time};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::multipart::{
     AggregateStats, ExtBody, FlowStatsRequest, PortStats, ReplyBody, RequestBody, TableFeatures,
     TableStats,
 };
-use bofuss_oflib::message::table_mod::{TableConfig, TableMiss};
+use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, Message, PortNo, Version};
 
+use crate::bundles::bundle_features;
 use crate::controllers::controller_statuses;
 use crate::deliver::SwitchSink;
 use crate::dump::{Dump, DumpedList, EntryReport};
 use crate::features::port_descs;
 use crate::io::SwitchIo;
 use crate::mods::progress;
-use crate::monitored::monitor_entries;
+use crate::monitors::monitor_entries;
 use crate::parts::Parts;
 use crate::queues::{queue_descs, queue_stats};
 use crate::replies::start;
 use crate::request::{ConnId, HandlerResult, Outcome};
+use crate::reshape::reshape;
 
 /// Answers a multipart request, either at once or by starting a long reply.
 ///
@@ -98,17 +100,12 @@ pub(crate) fn multipart<E: FrameEngine, I: SwitchIo>(
             ReplyBody::TableDesc(datapath.control(sink.now, sink).table_descs().collect())
         }
         RequestBody::QueueDesc(request) => ReplyBody::QueueDesc(queue_descs(datapath, request)?),
-        RequestBody::BundleFeatures(asked) => {
-            // The limits of scheduling are the channel's, also if an auxiliary connection sets
-            // them.
-            let tolerances = &mut sink.connections.channel(conn).tolerances;
-            parts.clock.bundle_features(now, tolerances, asked)?
-        }
+        RequestBody::BundleFeatures(asked) => bundle_features(parts.bundles, sink, conn, asked)?,
         RequestBody::FlowMonitor(asked) => {
             return monitor_entries(datapath, sink, conn, xid, asked);
         }
         RequestBody::ControllerStatus(_) => {
-            ReplyBody::ControllerStatus(controller_statuses(sink.connections))
+            ReplyBody::ControllerStatus(controller_statuses(sink.connections)?)
         }
         RequestBody::Experimenter(ExtBody(value)) => {
             return start(datapath, sink, conn, Dump::extension(xid, value));
@@ -128,10 +125,7 @@ fn shape_tables<I: SwitchIo>(
     wanted: &[TableFeatures],
 ) -> Result<Vec<TableFeatures>, ErrorCode> {
     if !wanted.is_empty() {
-        let wanted = without_abilities(datapath, version, wanted);
-        datapath
-            .control(sink.now, sink)
-            .set_table_features(&wanted)?;
+        reshape(datapath, sink, version, wanted)?;
     }
     Ok(table_features(datapath, version))
 }
@@ -194,38 +188,10 @@ fn table_features(datapath: &Datapath<impl FrameEngine>, version: Version) -> Ve
     for table in &mut tables {
         table.0.hide_unannounced(version, datapath.catalogue());
         if version.has_bundles() {
-            table.0.config = TableConfig::ALL.0;
+            table.0.config = FILLING_BITS;
         }
     }
     tables
-}
-
-/// Undoes what [`table_features`] adds for a version in the features that a controller
-/// sends, and fills in what its version cannot express.
-fn without_abilities(
-    datapath: &Datapath<impl FrameEngine>,
-    version: Version,
-    wanted: &[TableFeatures],
-) -> Vec<TableFeatures> {
-    let mut wanted = wanted.to_vec();
-    let present = datapath.shape().features();
-    for TableFeatures(table) in &mut wanted {
-        let mut same = present.iter().map(|one| &one.0);
-        if let Some(same) = same.find(|one| one.table_id == table.table_id) {
-            // Only the request of 1.5 has a field for these flags, so no older one can change them.
-            if !version.has_stat_lists() {
-                table.features = same.features;
-            }
-            table.keep_unsupported(same, version, datapath.catalogue());
-        }
-    }
-    if version.has_bundles() {
-        for table in &mut wanted {
-            // These bits say what a table can do, and a controller sends back what it was told.
-            table.0.config &= !TableConfig::ALL.0;
-        }
-    }
-    wanted
 }
 
 /// The description of one port, or of all for ANY, which is what each request before 1.5 means.

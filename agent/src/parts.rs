@@ -11,7 +11,6 @@ use crate::change::Change;
 use crate::deliver::SwitchSink;
 use crate::fail_mode::StandIn;
 use crate::features::Identity;
-use crate::schedule::CommitClock;
 
 /// Each part owns its state; what it needs of others is passed to its methods. Passing all parts on
 /// is left to what has an arm for each message, and to what goes on with a change.
@@ -21,7 +20,6 @@ pub(crate) struct Parts<'a, E: FrameEngine, I> {
     pub(crate) identity: &'a mut Identity,
     /// The open and the discarded ones; the one that is being committed is in the change.
     pub(crate) bundles: &'a mut Bundles,
-    pub(crate) clock: &'a mut CommitClock,
     pub(crate) change: &'a mut Change,
     pub(crate) stand_in: &'a mut StandIn,
     /// The connections, the time, and what the switch sends out.

@@ -4,17 +4,14 @@
 //! kept at the connection that asked, also if that is an auxiliary one, while most of its state is
 //! at the channel's main connection.
 
-use alloc::vec::Vec;
-
+use bofuss_datapath::Datapath;
 use bofuss_datapath::engine::FrameEngine;
-use bofuss_datapath::{Cursor, Datapath};
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::message::multipart::{ExtBody, MultipartReply, ReplyBody};
 use bofuss_oflib::{ErrorCode, Message};
 
-use crate::connections::Connections;
 use crate::deliver::SwitchSink;
-use crate::dump::{Dump, Slice, What, list};
+use crate::dump::{Dump, What, list};
 use crate::extensions::extension_multipart;
 use crate::io::SwitchIo;
 use crate::request::{ConnId, HandlerResult, Outcome};
@@ -53,7 +50,11 @@ pub(crate) fn continue_dump<I: SwitchIo>(
     let (last, body) = match &mut dump.what {
         What::Entries(entries) => entries.slice(sink.now, &datapath.settled()),
         What::List(listed, ids) => list(sink.now, datapath.settled().datapath(), *listed, ids),
-        What::Monitored(cursor) => monitored_slice(datapath, sink.connections, conn, cursor),
+        #[cfg(feature = "monitors")]
+        What::Monitored(cursor) => match sink.connections.by_id.get_mut(&conn) {
+            Some(connection) => connection.monitoring.slice(datapath, cursor),
+            None => (true, None),
+        },
         What::Extension(request, from) => {
             let part = extension_multipart(datapath, sink, conn, request, *from)?;
             // After the last part nothing goes on from here.
@@ -73,30 +74,6 @@ pub(crate) fn continue_dump<I: SwitchIo>(
         connection.dump = Some(dump);
     }
     Ok(())
-}
-
-/// The next slice of an initial report. With the last, which is sent even if it is empty, monitors
-/// that began with it report every change that they want.
-fn monitored_slice(
-    datapath: &mut Datapath<impl FrameEngine>,
-    connections: &mut Connections,
-    conn: ConnId,
-    cursor: &mut Cursor,
-) -> Slice {
-    let mut updates = Vec::new();
-    let Some(connection) = connections.by_id.get_mut(&conn) else {
-        return (true, None);
-    };
-    let monitoring = &mut connection.monitoring;
-    let settled = datapath.settled();
-    let last = settled.slice(cursor, |table, entry| {
-        updates.extend(monitoring.initial(settled.datapath(), table, entry));
-    });
-    if last {
-        monitoring.has_begun();
-    }
-    let has_body = last || !updates.is_empty();
-    (last, has_body.then_some(ReplyBody::FlowMonitor(updates)))
 }
 
 /// As [`continue_dump`], in a turn after that of the request: an error is sent to the

@@ -57,6 +57,7 @@ pub(crate) enum Outcome {
     /// It began a commit or a long reply, which completes it.
     Begun,
     /// Its bundle is to keep it.
+    #[cfg(feature = "bundles")]
     Kept,
 }
 

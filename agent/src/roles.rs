@@ -14,8 +14,7 @@ use bofuss_oflib::message::{ControllerRole, Role};
 use bofuss_oflib::{ErrorCode, Message};
 
 use crate::connections::Connections;
-use crate::controllers::{note_change, report_controllers};
-use crate::deliver::notify_demoted;
+use crate::controllers::{note_change, notify_demoted, report_controllers};
 use crate::io::SwitchIo;
 use crate::request::ConnId;
 

@@ -4,7 +4,6 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::engine::{FrameEngine, PlainEngine, ReviewScope};
-use bofuss_datapath::reconfigure::Obstacle;
 use bofuss_datapath::{Datapath, PortControl, QueueError, QueueSpec, Settled, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::message::ControllerRole;
@@ -14,7 +13,7 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{ErrorCode, ExtValue};
 use bofuss_oflib::{Message, PortNo, Version};
 
-use crate::bundles::Bundles;
+use crate::bundles::{Bundles, begin_due_commit};
 use crate::change::Change;
 use crate::connection::Lost;
 use crate::connections::Connections;
@@ -22,18 +21,19 @@ use crate::controllers::{self, ended_status, note_change, note_status};
 use crate::deliver::{DiscardSink, SwitchSink, report_tables};
 use crate::fail_mode::{FailMode, StandIn};
 use crate::features::Identity;
-use crate::handle::{begin_due_commit, go_on, handle, hurry};
+use crate::handle::{go_on, handle, hurry};
 use crate::io::SwitchIo;
-use crate::monitored::{follow_monitored, report_late_entries, report_news};
+use crate::monitors::{follow_monitored, report_late_entries, report_news};
 use crate::parts::Parts;
 use crate::replies::continue_late_dump;
 use crate::request::{ConnId, Request};
-use crate::schedule::CommitClock;
 #[cfg(feature = "text")]
 use crate::trace;
 
-#[cfg(any(feature = "replicas", feature = "restore"))]
+#[cfg(any(feature = "bundles", feature = "replicas", feature = "restore"))]
 mod optional;
+#[cfg(feature = "reconfigure")]
+mod reconfigure;
 
 /// An OpenFlow switch: everything but threads, sockets, clocks and files.
 ///
@@ -76,7 +76,6 @@ pub struct Switch<E: FrameEngine = PlainEngine> {
     identity: Identity,
     connections: Connections,
     bundles: Bundles,
-    clock: CommitClock,
     change: Change,
     stand_in: StandIn,
 }
@@ -89,7 +88,6 @@ impl<E: FrameEngine> Switch<E> {
             identity,
             connections: Connections::default(),
             bundles: Bundles::default(),
-            clock: CommitClock::default(),
             change: Change::default(),
             stand_in: StandIn::new(fail_mode),
         };
@@ -102,7 +100,6 @@ impl<E: FrameEngine> Switch<E> {
             datapath: &mut self.datapath,
             identity: &mut self.identity,
             bundles: &mut self.bundles,
-            clock: &mut self.clock,
             change: &mut self.change,
             stand_in: &mut self.stand_in,
             sink: SwitchSink {
@@ -262,7 +259,8 @@ impl<E: FrameEngine> Switch<E> {
 
     /// Returns true if there is something for [`Switch::work`] to do.
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
-        let waits_for_time = self.waits_until().is_some() && !self.clock.was_set;
+        let commit = self.change.commit.as_ref();
+        let waits_for_time = commit.is_some_and(|commit| commit.rests(&self.bundles));
         let is_working = self.is_changing() && !waits_for_time && self.reads_until().is_none();
         let lane = self.datapath.lane();
         let is_behind =
@@ -319,13 +317,11 @@ impl<E: FrameEngine> Switch<E> {
 
     /// The time when [`Switch::tick`] has to be called next.
     pub fn next_tick(&self) -> Option<Time> {
-        let scheduled_ns = self.bundles.next_scheduled_ns();
-        let scheduled = scheduled_ns.and_then(|at| self.clock.time_of(at));
+        let waits_until = self.change.waits_until(&self.bundles);
         self.datapath
             .next_tick()
             .into_iter()
-            .chain(self.bundles.next_end())
-            .chain(self.waits_until().or(scheduled))
+            .chain(self.bundles.next_tick(waits_until))
             .chain(self.reads_until())
             .min()
     }
@@ -340,34 +336,12 @@ impl<E: FrameEngine> Switch<E> {
         report_news(parts.datapath, &mut parts.sink, None);
         parts.bundles.end_idle(now, parts.sink.io);
         let change = &parts.change;
-        let waits = change.waits_until(parts.clock).into_iter();
+        let waits = change.waits_until(parts.bundles).into_iter();
         let reads = change.waits_for_reads_until(parts.datapath, parts.sink.connections);
         if waits.chain(reads).any(|due| due <= now) {
             go_on(parts);
         }
         begin_due_commit(parts);
-    }
-
-    /// The scheduled time of a prepared bundle that waits for it. Until then no other changes are
-    /// made.
-    pub fn waits_until(&self) -> Option<Time> {
-        self.change.waits_until(&self.clock)
-    }
-
-    /// The clock of scheduled commits, without which commits cannot be scheduled.
-    pub fn clock(&self) -> &CommitClock {
-        &self.clock
-    }
-
-    /// The clock of scheduled commits, to be set.
-    pub fn clock_mut(&mut self) -> &mut CommitClock {
-        &mut self.clock
-    }
-
-    /// Returns true if the caller has to watch the clock: a commit is in progress, scheduled or
-    /// not, or one is scheduled.
-    pub fn follows_clock(&self) -> bool {
-        self.change.commit.is_some() || self.bundles.next_scheduled_ns().is_some()
     }
 
     /// Sets the address of a connection's peer, such as `tcp:192.0.2.1:6653`.
@@ -407,43 +381,5 @@ impl<E: FrameEngine> Switch<E> {
     pub fn set_fail_mode(&mut self, now: Time, fail_mode: FailMode) {
         self.stand_in.mode = fail_mode;
         self.follow_fail_mode(now);
-    }
-
-    /// Checks that everything in this switch fits into `other`, see
-    /// [`bofuss_datapath::Datapath::check_reconfigure`]. Changes in progress are completed first.
-    ///
-    /// Errors: the first thing that does not fit.
-    pub fn check_reconfigure<I: SwitchIo>(
-        &mut self,
-        now: Time,
-        other: &mut Self,
-        io: &mut I,
-    ) -> Result<(), Obstacle> {
-        while self.is_changing() {
-            hurry(&mut self.parts(now, io));
-        }
-        self.datapath.check_reconfigure(&mut other.datapath)
-    }
-
-    /// Takes over the configuration of `other`: that of the datapath (see
-    /// [`bofuss_datapath::Datapath::reconfigure`]), the identity and the fail mode. `other` is new,
-    /// and [`Switch::check_reconfigure`] found no obstacle. If the engine changes, long replies are
-    /// completed first, because their cursors depend on it.
-    pub fn reconfigure<I: SwitchIo>(&mut self, now: Time, other: Self, io: &mut I) {
-        let Parts { datapath, sink, .. } = &mut self.parts(now, io);
-        if other.datapath.config().engine != datapath.config().engine {
-            let all: Vec<ConnId> = sink.connections.by_id.keys().copied().collect();
-            for conn in all {
-                while sink.connections.is_busy(conn) {
-                    continue_late_dump(datapath, sink, conn);
-                }
-                if let Some(connection) = sink.connections.by_id.get_mut(&conn) {
-                    connection.monitoring.order_changes();
-                }
-            }
-        }
-        datapath.reconfigure(now, other.datapath, sink);
-        self.identity = other.identity;
-        self.set_fail_mode(now, other.stand_in.mode);
     }
 }

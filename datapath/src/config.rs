@@ -8,7 +8,6 @@ use bofuss_oflib::{Mac, ParseError, PortNo};
 
 use crate::PortVlans;
 use crate::egress::{DisciplineRow, WEIGHTED_PRIORITY};
-use crate::vlan::vid_of;
 
 /// The most addresses that NORMAL knows at a time; they take some 700 KB.
 pub const MAX_ADDRESSES: u32 = 8192;
@@ -109,31 +108,6 @@ impl Config {
     pub(crate) fn discipline(&self, port: PortNo) -> &'static DisciplineRow {
         let own = self.port_disciplines.get(&port);
         own.copied().unwrap_or(self.discipline)
-    }
-
-    /// The most addresses that NORMAL learns on a port.
-    pub(crate) fn max_addresses(&self, port: PortNo) -> u32 {
-        let own = self.port_addresses.get(&port);
-        *own.unwrap_or(&self.max_addresses)
-    }
-
-    /// The VLAN by which stations are known, as a VLAN_VID value, and the one that ports have to
-    /// carry, if there are VLANs of ports; `None` if a packet with the VLAN_VID value `vid` may not
-    /// enter by its port.
-    pub(crate) fn vlan_at_ingress(&self, ingress: PortNo, vid: u16) -> Option<(u16, Option<u16>)> {
-        if self.port_vlans.is_empty() {
-            return Some((vid, None));
-        }
-        let all = PortVlans::default();
-        let vlans = self.port_vlans.get(&ingress).unwrap_or(&all);
-        let vlan = vlans.at_ingress(vid)?;
-        Some((vid_of(vlan), Some(vlan)))
-    }
-
-    /// Returns true if a port carries a VLAN, if it has to.
-    pub(crate) fn port_carries(&self, port: PortNo, vlan: Option<u16>) -> bool {
-        let both = self.port_vlans.get(&port).zip(vlan);
-        both.is_none_or(|(vlans, vlan)| vlans.carries(vlan))
     }
 }
 

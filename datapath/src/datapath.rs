@@ -6,13 +6,11 @@ use alloc::{
 
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::message::multipart::TableFeatures;
 use bofuss_oflib::types::{QueueId, TableId};
-use bofuss_oflib::{Catalogue, ErrorCode, PortNo};
+use bofuss_oflib::{Catalogue, PortNo};
 
 use crate::control::Control;
 use crate::control::bulk_change::{Cursor, ENTRIES_REPORTED};
-use crate::control::bundle::BundleControl;
 use crate::control::changes::Changes;
 use crate::control::check::Checker;
 use crate::control::clock::{next_tick, settle};
@@ -22,7 +20,6 @@ use crate::control::meters::MetersView;
 use crate::control::news::News;
 use crate::control::ports::PortControl;
 use crate::control::queues::QueueError;
-use crate::control::reconfigure::{self, Obstacle};
 use crate::frame_engine::{FrameEngine, PlainEngine, ReviewScope};
 use crate::hooks::Hooks;
 use crate::ingress::{catch_up, receive};
@@ -92,12 +89,11 @@ impl<E: FrameEngine> Datapath<E> {
                 instructions: SharedInstructions::default(),
                 field_uses: FieldUses::default(),
                 deadlines: BTreeSet::new(),
-                trigger_deadlines: BTreeSet::new(),
+                #[cfg(feature = "triggers")]
+                triggers: Default::default(),
                 sparse_tables: BTreeSet::new(),
-                watched_tables: BTreeSet::new(),
-                triggered_tables: BTreeSet::new(),
-                next_check: Time(0),
-                check_from: (TableId(0), 0),
+                #[cfg(feature = "filling")]
+                vacancies: BTreeMap::new(),
                 next_serial: 1,
                 groups: BTreeMap::new(),
                 n_buckets: 0,
@@ -175,8 +171,9 @@ impl<E: FrameEngine> Datapath<E> {
     }
 
     /// Returns the part that begins, commits and undoes a bundle.
-    pub fn bundle(&mut self) -> BundleControl<'_, E> {
-        BundleControl {
+    #[cfg(feature = "bundles")]
+    pub fn bundle(&mut self) -> crate::BundleControl<'_, E> {
+        crate::BundleControl {
             pipeline: &mut self.pipeline,
             engine: &mut self.lane.engine,
             changes: &mut self.changes,
@@ -352,7 +349,11 @@ impl<E: FrameEngine> Datapath<E> {
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
     /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
-    pub fn set_profile(&mut self, tables: &[TableFeatures]) -> Result<(), ErrorCode> {
+    #[cfg(feature = "reshape")]
+    pub fn set_profile(
+        &mut self,
+        tables: &[bofuss_oflib::message::multipart::TableFeatures],
+    ) -> Result<(), bofuss_oflib::ErrorCode> {
         self.pipeline.shape = self.pipeline.shape.changed(tables)?.limited();
         Ok(())
     }
@@ -373,7 +374,10 @@ impl<E: FrameEngine> Datapath<E> {
         settle(&mut self.pipeline, &mut self.lane);
         Settled(self)
     }
+}
 
+#[cfg(feature = "reconfigure")]
+impl<E: FrameEngine> Datapath<E> {
     /// Checks that the entries fit into `other`, which is new and has the same catalogue. If
     /// `other` has no egress tables but has the table with the number of our first one, that
     /// becomes its first egress table.
@@ -382,8 +386,11 @@ impl<E: FrameEngine> Datapath<E> {
     /// datapath was made with.
     ///
     /// Errors: the first obstacle.
-    pub fn check_reconfigure(&mut self, other: &mut Self) -> Result<(), Obstacle> {
-        reconfigure::check(&self.pipeline, &mut other.pipeline)
+    pub fn check_reconfigure(
+        &mut self,
+        other: &mut Self,
+    ) -> Result<(), crate::reconfigure::Obstacle> {
+        crate::control::reconfigure::check(&self.pipeline, &mut other.pipeline)
     }
 
     /// Takes over the configuration of `other`, which [`Self::check_reconfigure`] accepted. Its

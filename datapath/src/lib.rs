@@ -57,6 +57,10 @@ mod datapath;
 mod ingress;
 
 pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES, Station};
+#[cfg(feature = "bundles")]
+pub use control::bundle::{BundleControl, ChunkedQueue};
+#[cfg(feature = "reconfigure")]
+pub use control::reconfigure;
 #[cfg(feature = "replicas")]
 pub use control::replica::dispatch::{DispatchBy, Division, OneWorker, replica_of_port};
 #[cfg(feature = "replicas")]
@@ -66,18 +70,16 @@ pub use control::restore::{EntryPast, Restore};
 pub use control::{
     Control,
     bulk_change::Cursor,
-    bundle::BundleControl,
     changes::Changes,
     check::Checker,
-    chunked_queue::ChunkedQueue,
     extensions::HookCalls,
+    filling::FILLING_BITS,
     flow_mod::Filter,
     groups::GroupsView,
     meters::MetersView,
     news::{EntryFate, EntryNews, News, RemovedEntry},
     ports::PortControl,
     queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, QueueError},
-    reconfigure,
 };
 pub use control_context::{Asker, ControlContext, HookAnswer, ReplyPart};
 pub use datapath::{Datapath, Settled, TableCounts};
@@ -145,6 +147,7 @@ pub mod engine {
     pub use crate::pipeline::hook_call::{BegunCall, HookCall, HookReply, MissReply};
     pub use crate::pipeline::hooking::HookQuery;
     pub use crate::pipeline::metering::remarked;
+    #[cfg(feature = "super_frames")]
     pub use crate::pipeline::super_frames::SuperFrame;
     pub use crate::pipeline::walk::{PendingOutput, Walk};
     pub use crate::pipeline::work::Work;

@@ -79,6 +79,7 @@ pub(crate) fn count_use(uses: &mut u32, begins: bool) {
 }
 
 /// Adds to a counter what another one has counted.
+#[cfg(any(feature = "bundles", feature = "replicas", feature = "restore"))]
 pub(crate) fn add(counter: &mut BucketCounter, more: BucketCounter) {
     count(counter, (more.packet_count, more.byte_count));
 }

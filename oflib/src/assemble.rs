@@ -8,8 +8,7 @@ use crate::error::{BadRequest, BundleFailed, DecodeError, ErrorCode};
 use crate::framing::xid_of;
 use crate::instruction::Instructions;
 use crate::message::{BundleAdd, ErrorMsg, Message, TYPE_OFFSET};
-use crate::v1_3::bundle::BUNDLE_ADD;
-use crate::v1_3::onf;
+use crate::v1_3::onf::{self, BUNDLE_ADD};
 use crate::version::Version;
 use crate::wire::Reader;
 

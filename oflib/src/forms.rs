@@ -4,12 +4,22 @@
 //! writes a structure as its neighbour does has the neighbour's form in its column. A version whose
 //! feature is off has no structures.
 
+#[cfg(feature = "bundles")]
+mod bundles;
+#[cfg(not(feature = "bundles"))]
+#[path = "forms/no_bundles.rs"]
+mod bundles;
+#[cfg(feature = "monitors")]
+mod monitors;
+#[cfg(not(feature = "monitors"))]
+#[path = "forms/no_monitors.rs"]
+mod monitors;
+
 use crate::action::{Action, Output};
 use crate::error::{DecodeError, ErrorCode};
 use crate::instruction::Instruction;
 use crate::matching::Match;
 use crate::message::async_config::AsyncConfig;
-use crate::message::bundle::{BundleAdd, BundleControl, BundleControlType, BundleFlags, Timestamp};
 use crate::message::config::{ConfigFlags, SwitchConfig};
 use crate::message::controller_status::{
     ChannelStatus, ControllerStatus, ControllerStatusReason, Uri,
@@ -19,15 +29,8 @@ use crate::message::flow_mod::{FlowMod, FlowModCommand, FlowModFlags};
 use crate::message::flow_removed::{FlowRemoved, FlowRemovedReason};
 use crate::message::group_mod::{Bucket, GroupMod, GroupModCommand, GroupType};
 use crate::message::meter_mod::{Band, MeterFlags, MeterMod, MeterModCommand};
-use crate::message::multipart::bundle_features::{
-    BundleFeatureFlags, BundleFeatures, BundleFeaturesRequest, TimeCapability,
-};
 use crate::message::multipart::flow::{
     AggregateStats, FlowCounters, FlowEntry, FlowStats, FlowStatsReason, FlowStatsRequest,
-};
-use crate::message::multipart::flow_monitor::{
-    FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate, FlowUpdateEvent,
-    MonitoredFlow,
 };
 use crate::message::multipart::group::{
     BucketCounter, GroupCapabilities, GroupCounters, GroupDesc, GroupDescRequest, GroupFeatures,
@@ -51,7 +54,6 @@ use crate::message::port::{
     OpticalPort, OpticalPortFeatures, OpticalPortMod, PortConfig, PortDesc, PortFeatures, PortMod,
     PortState, PortStatus, PortStatusReason,
 };
-use crate::message::property::ExperimenterProperty;
 use crate::message::queue::{PacketQueue, QueueConfig, QueueConfigRequest, QueueProperty};
 use crate::message::request_forward::RequestForward;
 use crate::message::role::{ControllerRole, Role, RoleStatus, RoleStatusReason};
@@ -206,10 +208,10 @@ macro_rules! forms {
 pub(crate) use forms;
 
 // Numbers with named values and sets of flags come first, then structures of messages, then those
-// of multiparts.
+// of multiparts. The rows of bundles and of flow monitors are in files of their own, as these are
+// features.
 forms! {
     //                    1.0    1.1    1.2    1.3    1.4    1.5
-    BundleControlType:    -      -      -      Plain  Plain  Plain;
     BucketId:             -      -      -      -      -      Plain;
     BufferId:             Plain  Plain  Plain  Plain  Plain  Plain;
     ControllerRole:       -      -      Plain  Plain  Plain  Plain;
@@ -226,8 +228,6 @@ forms! {
     PortStatusReason:     Plain  Plain  Plain  Plain  Plain  Plain;
     QueueId:              Plain  Plain  Plain  Plain  Plain  Plain;
     TableId:              Plain  Plain  Plain  Plain  Plain  Plain;
-    FlowMonitorCommand:   -      -      -      -      Plain  Plain;
-    FlowUpdateEvent:      V1_3   -      -      V1_3   Plain  Plain;
     RoleStatusReason:     -      -      -      -      Plain  Plain;
     TableStatusReason:    -      -      -      -      Plain  Plain;
     ChannelStatus:        -      -      -      -      -      Plain;
@@ -243,10 +243,7 @@ forms! {
     PortConfig:           V1_0   V1_3   V1_3   V1_3   V1_3   V1_3;
     PortFeatures:         V1_0   Plain  Plain  Plain  Plain  Plain;
     PortState:            V1_0   Plain  Plain  Plain  Plain  Plain;
-    BundleFlags:          -      -      -      Plain  Plain  Plain;
-    BundleFeatureFlags:   -      -      -      Plain  Plain  Plain;
     EvictionFlags:        -      -      -      -      Plain  Plain;
-    FlowMonitorFlags:     Plain  -      -      Plain  Plain  Plain;
     OpticalPortFeatures:  -      -      -      -      Plain  Plain;
     OpticalStatsFlags:    -      -      -      -      Plain  Plain;
     TableConfig:          -      -      -      -      Plain  Plain;
@@ -284,10 +281,6 @@ forms! {
     RoleStatus:           -      -      -      -      V1_4   V1_4;
     TableStatus:          -      -      -      -      V1_4   V1_4;
     RequestForward:       -      -      -      -      V1_4   V1_4;
-    BundleControl:        -      -      -      V1_3   V1_3   V1_3;
-    BundleAdd:            -      -      -      V1_3   V1_3   V1_3;
-    Timestamp:            -      -      -      V1_3   V1_3   V1_3;
-    ExperimenterProperty: -      -      -      V1_3   V1_3   V1_3;
     OpticalPort:          -      -      -      -      V1_4   V1_4;
     OpticalPortMod:       -      -      -      -      V1_4   V1_4;
     Vacancy:              -      -      -      -      V1_4   V1_4;
@@ -326,12 +319,6 @@ forms! {
     TableDesc:            -      -      -      -      V1_4   V1_4;
     QueueDesc:            -      -      -      -      V1_4   V1_4;
     OpticalStats:         -      -      -      -      V1_4   V1_4;
-    BundleFeaturesRequest: -     -      -      V1_3   V1_3   V1_3;
-    BundleFeatures:       -      -      -      V1_3   V1_3   V1_3;
-    TimeCapability:       -      -      -      V1_3   V1_3   V1_3;
-    FlowMonitorRequest:   V1_0   -      -      V1_3   V1_4   V1_4;
-    FlowUpdate:           V1_0   -      -      V1_3   V1_4   V1_4;
-    MonitoredFlow:        -      -      -      -      V1_4   V1_4;
     FlowCounters:         -      -      -      -      -      V1_5;
 }
 
@@ -342,6 +329,7 @@ mod tests {
     use super::*;
     use crate::Codec;
     use crate::message::SwitchConfig;
+    use crate::message::bundle::{BundleAdd, BundleFlags};
 
     #[test]
     fn a_request_says_all_its_flags_or_is_not_written() {

@@ -25,6 +25,7 @@ pub mod offload;
 mod packet;
 pub mod packet_type;
 pub mod parse;
+#[cfg(feature = "reassembly")]
 pub mod reassemble;
 #[cfg(feature = "fast_path")]
 mod rewrite;

@@ -1,5 +1,5 @@
-//! What only some switches do: go on with an earlier state, be one of several replicas, or tell an
-//! operator what extensions know.
+//! What only some switches do: commit bundles at a time, go on with an earlier state, be one of
+//! several replicas, or tell an operator what extensions know.
 
 #[cfg(feature = "replicas")]
 use bofuss_datapath::Replica;
@@ -10,10 +10,37 @@ use bofuss_datapath::{Asker, ReplyPart, Time};
 use bofuss_oflib::{ErrorCode, ExtValue, Version, message::ControllerRole};
 
 use super::Switch;
+#[cfg(feature = "bundles")]
+use crate::bundles::CommitClock;
 #[cfg(feature = "operators")]
 use crate::deliver::DiscardSink;
 #[cfg(feature = "replicas")]
 use crate::{io::SwitchIo, request::ConnId};
+
+#[cfg(feature = "bundles")]
+impl<E: FrameEngine> Switch<E> {
+    /// The scheduled time of a prepared bundle that waits for it. Until then no other changes are
+    /// made.
+    pub fn waits_until(&self) -> Option<bofuss_datapath::Time> {
+        self.change.waits_until(&self.bundles)
+    }
+
+    /// The clock of scheduled commits, without which commits cannot be scheduled.
+    pub fn clock(&self) -> &CommitClock {
+        &self.bundles.clock
+    }
+
+    /// The clock of scheduled commits, to be set.
+    pub fn clock_mut(&mut self) -> &mut CommitClock {
+        &mut self.bundles.clock
+    }
+
+    /// Returns true if the caller has to watch the clock: a commit is in progress, scheduled or
+    /// not, or one is scheduled.
+    pub fn follows_clock(&self) -> bool {
+        self.change.commit.is_some() || self.bundles.next_scheduled_ns().is_some()
+    }
+}
 
 #[cfg(feature = "restore")]
 impl<E: FrameEngine> Switch<E> {

@@ -3,13 +3,14 @@
 use bofuss_oflib::Action;
 use bofuss_packet::Packet;
 
+use crate::control::bundle::StagedBundle;
 use crate::control::changes::Changes;
 use crate::control::check::Checker;
 use crate::control::entries::EntryEditor;
 use crate::control::extensions::HookCalls;
-use crate::control::staged_bundle::StagedBundle;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
+#[cfg(feature = "text")]
 use crate::pipeline::tracing::trace;
 use crate::{DropReason, Sink};
 
@@ -42,6 +43,7 @@ impl<'a, S: Sink, E: FrameEngine> Control<'a, S, E> {
     /// nothing is counted, learned or changed.
     ///
     /// The sink gets each step while it happens.
+    #[cfg(feature = "text")]
     pub fn trace(&mut self, packet: Packet) {
         trace(&mut self.cx, packet);
     }

@@ -133,6 +133,7 @@ pub(crate) enum EntryChange {
     /// Adds the flow-mod's entry if none is selected, since these would overlap with it.
     Add(Box<FlowMod>),
     /// Places it in the table's order of eviction.
+    #[cfg_attr(not(feature = "filling"), allow(dead_code))]
     Rank,
 }
 

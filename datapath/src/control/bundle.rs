@@ -1,73 +1,13 @@
-//! The calls of a bundle: it is begun, then made visible or given up.
+//! Bundles: changes that packets see all at once or not at all. Spec: OpenFlow 1.4.1 section 6.8.
+//!
+//! `no_bundle.rs` is in the place of this module in a switch without bundles.
 
-use crate::Time;
-use crate::control::changes::Changes;
-use crate::control::entries::EntryEditor;
-use crate::control::staged_bundle::StagedBundle;
-use crate::frame_engine::FrameEngine;
-use crate::pipeline::context::Pipeline;
+mod bundle_groups;
+mod calls;
+mod chunked_queue;
+mod staged_bundle;
 
-/// The part that begins, commits and undoes a bundle. Its end is done in slices, by
-/// [`crate::Control::work`].
-pub struct BundleControl<'a, E: FrameEngine> {
-    pub(crate) pipeline: &'a mut Pipeline<E>,
-    pub(crate) engine: &'a mut E::State,
-    pub(crate) changes: &'a mut Changes<E>,
-}
-
-impl<E: FrameEngine> BundleControl<'_, E> {
-    /// Begins a bundle: until [`Self::commit`] or [`Self::undo`], changes of entries are only
-    /// prepared, and packets do not see them. Entries still expire, except those that the bundle
-    /// removes. With `groups`, the bundle may also change groups and meters, once
-    /// [`Self::copy_groups`] has copied them.
-    ///
-    /// Panics: if another bundle or a bulk change is in progress.
-    pub fn begin(self, groups: bool) {
-        let is_free = self.changes.bundle.is_none() && !self.changes.in_progress();
-        assert!(is_free, "one at a time");
-        self.changes.bundle = Some(StagedBundle::begin(self.pipeline, groups));
-    }
-
-    /// Makes all prepared changes visible to packets, in constant time. [`crate::Control::work`]
-    /// does what remains.
-    ///
-    /// Panics: if no bundle is prepared.
-    pub fn commit(self, now: Time) {
-        let Changes { bundle, news, .. } = self.changes;
-        let bundle = bundle.as_mut().filter(|bundle| bundle.is_prepared());
-        let mut editor = EntryEditor {
-            pipeline: self.pipeline,
-            engine: self.engine,
-            news,
-        };
-        bundle
-            .expect("a bundle is prepared")
-            .commit(&mut editor, now);
-    }
-
-    /// Gives up all prepared changes. [`crate::Control::work`] removes them.
-    ///
-    /// Panics: if no bundle is prepared.
-    pub fn undo(self) {
-        let bundle = self.changes.bundle.as_mut();
-        let bundle = bundle.filter(|bundle| bundle.is_prepared());
-        bundle.expect("a bundle is prepared").undo();
-        self.changes.bulk.clear();
-        self.changes.deleted.stop();
-    }
-
-    /// Does one slice of the copy of groups and meters for a bundle. Returns true if there was
-    /// something to copy; the bundle's changes then have to wait.
-    pub fn copy_groups(self) -> bool {
-        let groups = self.changes.staged_groups();
-        groups.is_some_and(|groups| groups.copy_some(self.pipeline))
-    }
-
-    /// Exchanges the groups and meters that packets see and those of the bundle. Called before and
-    /// after each slice of its preparation.
-    pub fn swap_groups(self) {
-        if let Some(bundle) = &mut self.changes.bundle {
-            bundle.swap_groups(self.pipeline);
-        }
-    }
-}
+pub(crate) use bundle_groups::StagedGroups;
+pub use calls::BundleControl;
+pub use chunked_queue::ChunkedQueue;
+pub(crate) use staged_bundle::StagedBundle;

@@ -3,10 +3,9 @@
 use alloc::collections::VecDeque;
 
 use crate::control::bulk_change::BulkChange;
-use crate::control::bundle_groups::StagedGroups;
+use crate::control::bundle::{StagedBundle, StagedGroups};
 use crate::control::deleted::Deleted;
 use crate::control::news::News;
-use crate::control::staged_bundle::StagedBundle;
 use crate::frame_engine::FrameEngine;
 
 /// The changes in progress, which are done in slices: while packets may come in between, other
@@ -84,12 +83,8 @@ impl<E: FrameEngine> Changes<E> {
         self.bundle.as_ref().and_then(StagedBundle::groups_before)
     }
 
-    /// The groups and meters that the bundle in progress changes, if it may change any.
-    pub(super) fn staged_groups(&mut self) -> Option<&mut StagedGroups<E>> {
-        self.bundle.as_mut().and_then(StagedBundle::groups)
-    }
-
-    /// As [`Self::staged_groups`], if changes belong to the bundle now.
+    /// The groups and meters of the bundle that is being prepared, to which changes belong now, if
+    /// it may change any.
     pub(super) fn prepared_groups(&mut self) -> Option<&mut StagedGroups<E>> {
         let bundle = self.bundle.as_mut();
         bundle.filter(|bundle| bundle.is_prepared())?.groups()

@@ -1,6 +1,6 @@
 //! Checks of flow entries and packet-outs before anything is changed.
 //!
-//! The features of a table are checked in `tables/features/admission.rs`; here are the facts that
+//! The features of a table are checked in `tables/shape/admission.rs`; here are the facts that
 //! hold for every table. The text asks for these checks, so that an action which cannot work is an
 //! error when it is sent, and not a loss of packets later: OpenFlow 1.3.5 sections 5.12, 6.4 and
 //! 7.2.5.
@@ -14,6 +14,7 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::{MeterId, QueueId, TableId};
 use bofuss_oflib::{Action, Catalogue, ErrorCode, FieldMatch, Instruction, Match, PortNo};
 
+use crate::control::triggers::check_thresholds;
 use crate::frame_engine::FrameEngine;
 use crate::hooks::Hooks;
 use crate::pipeline::context::Pipeline;
@@ -133,7 +134,7 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
                 Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
                     self.list(table, known.clone(), false, actions)?;
                 }
-                Instruction::StatTrigger(trigger) => trigger.check()?,
+                Instruction::StatTrigger(trigger) => check_thresholds(trigger)?,
                 Instruction::Experimenter(value) => self.hooks.check(value, table)?,
                 Instruction::Meter(_)
                 | Instruction::ClearActions
@@ -250,8 +251,8 @@ impl<'a, E: FrameEngine> Checker<'a, E> {
 fn check_output(port: PortNo, packet_out: bool) -> Result<(), ErrorCode> {
     let ok = match port {
         PortNo::TABLE => packet_out,
+        PortNo::NORMAL => cfg!(feature = "normal"),
         PortNo::IN_PORT
-        | PortNo::NORMAL
         | PortNo::FLOOD
         | PortNo::ALL
         | PortNo::CONTROLLER

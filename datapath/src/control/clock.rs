@@ -8,7 +8,8 @@ use crate::egress::Egress;
 use crate::frame_engine::FrameEngine;
 use crate::hooks::Hooks;
 use crate::pipeline::context::{Lane, Pipeline, PortQueues};
-use crate::{DropReason, Sink, Time};
+use crate::pipeline::fragments;
+use crate::{Sink, Time};
 
 /// The most entries that one tick expires, so that packets need not wait.
 const EXPIRIES_PER_TICK: usize = 64;
@@ -28,18 +29,16 @@ pub(crate) fn next_tick<E: FrameEngine>(
     // A bundle knows entries by their slots, so none may move while there is one.
     let may_compact = !changes.have_bundle();
     let expiry = pipeline.deadlines.first().map(|(at, ..)| *at);
-    let trigger = pipeline.trigger_deadlines.first().map(|(at, ..)| *at);
     // Compaction has no time of its own: as long as a table is sparse, each tick does a little of
     // it.
     let compaction = table_to_compact(pipeline).map(|_| Time(0));
     expiry
         .into_iter()
-        .chain(trigger)
         .chain(compaction.filter(|_| may_compact))
-        .chain(triggers::next_check(pipeline, &lane.engine))
+        .chain(triggers::next_time(pipeline, &lane.engine))
         .chain(E::next_clean(&lane.engine))
         .chain(hooks.all.iter().filter_map(|h| h.next_tick()))
-        .chain(lane.reassembler.deadline_ns().map(Time))
+        .chain(fragments::next_deadline(lane))
         .chain(queues.ports.values().filter_map(Egress::next_wakeup))
         .min()
 }
@@ -61,9 +60,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     pub(crate) fn tick(&mut self) {
         let now = self.cx.now;
         self.cx.sender().release_due();
-        for _ in 0..self.cx.lane.reassembler.expire(now.0) {
-            self.cx.drop(DropReason::FragmentLost);
-        }
+        fragments::expire(&mut self.cx);
         // Idle timeouts and thresholds are compared below with what packets did until now.
         settle(self.cx.pipeline, self.cx.lane);
         let pipeline = &mut *self.cx.pipeline;
@@ -72,8 +69,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         if !self.changes.have_bundle() {
             compact(&mut self.editor());
         }
-        triggers::check_noted(self.cx.pipeline, now, self.cx.sink);
-        triggers::check_due(self.cx.pipeline, now, self.cx.sink);
+        triggers::check(self.cx.pipeline, now, self.cx.sink);
         self.expire();
         self.hook_calls().tick();
     }

@@ -63,6 +63,7 @@ impl<E: FrameEngine> Deleted<E> {
     ///
     /// Groups and meters that were taken already belonged to the bundle's copy, and are only to be
     /// freed.
+    #[cfg(feature = "bundles")]
     pub(crate) fn stop(&mut self) {
         (self.takes_groups, self.takes_meters) = (false, false);
     }

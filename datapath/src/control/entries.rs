@@ -15,7 +15,6 @@ use bofuss_oflib::types::TableId;
 use crate::control::news::{EntryFate, News, RemovedEntry};
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
-use crate::tables::stage::EntryStage;
 use crate::{Entry, EntryKey, Time};
 
 /// A change of one entry.
@@ -104,6 +103,7 @@ impl<E: FrameEngine> EntryEditor<'_, E> {
     /// Notifies the engine that an entry is about to be removed or changed.
     ///
     /// A bundle calls this at its end, since it changes entries without [`Self::edit`].
+    #[cfg(feature = "bundles")]
     pub(crate) fn goes(&mut self, table: TableId, key: EntryKey) {
         E::entry_gone(self.engine, &mut self.pipeline.tables, table, key);
     }
@@ -131,6 +131,7 @@ impl<E: FrameEngine> EntryEditor<'_, E> {
     }
 
     /// Adds what the engine has counted to the counters of entries and tables.
+    #[cfg(any(feature = "bundles", feature = "filling"))]
     pub(crate) fn settle(&mut self) {
         E::settle(self.engine, &mut self.pipeline.tables);
     }
@@ -198,8 +199,7 @@ impl<E: FrameEngine> Pipeline<E> {
         let table_of = &mut self.tables[usize::from(table.0)];
         let sent = table_of.sent.contains_key(&key.slot);
         table_of.get(key)?;
-        // Lists of deadlines name slots, so they must not name one that another entry may get.
-        self.set_trigger_due(table, key.slot, Time::NEVER);
+        self.unwatch(table, key.slot);
         let table_of = &mut self.tables[usize::from(table.0)];
         let entry = table_of.remove(key)?;
         // After the removal, so that it is the same number as before the insertion.
@@ -225,19 +225,13 @@ impl<E: FrameEngine> Pipeline<E> {
     fn move_entry(&mut self, table: TableId, key: EntryKey) -> Option<EntryKey> {
         let in_table = &self.tables[usize::from(table.0)];
         let sent = in_table.sent.get(&key.slot).cloned();
-        self.set_trigger_due(table, key.slot, Time::NEVER);
-        // The watch moves as it is: a new watch would not know which threshold was reached first.
-        let watch = self.tables[usize::from(table.0)].triggers.end(key.slot);
+        let watch = self.unwatch(table, key.slot);
         let mut entry = self.take_entry(table, key)?;
         entry.rule = entry.rule.unshared();
         entry.instructions = self.instructions.share(&entry.instructions);
         entry.due = Time::NEVER;
         let moved = self.insert_entry(table, entry, sent.as_ref());
-        if let Some(watch) = watch {
-            let triggers = &mut self.tables[usize::from(table.0)].triggers;
-            triggers.resume(moved.slot, watch);
-            self.set_trigger_deadline(table, moved.slot);
-        }
+        self.watch_moved(table, moved.slot, watch);
         Some(moved)
     }
 
@@ -250,7 +244,7 @@ impl<E: FrameEngine> Pipeline<E> {
             return;
         };
         // The timeouts of an entry that a bundle adds begin with the commit.
-        if matches!(entry.stage, EntryStage::Added(_)) {
+        if entry.is_staged() {
             return;
         }
         let next = entry.deadline().map_or(Time::NEVER, |(at, _)| at);

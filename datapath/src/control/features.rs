@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 
 use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::message::multipart::TableFeatures;
-use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, Instruction};
 
@@ -54,24 +53,5 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             self.forget_flows();
         }
         self.work().unwrap_or(Ok(()))
-    }
-
-    /// Forgets all flows of the cache, because they may be wrong now.
-    pub(crate) fn forget_flows(&mut self) {
-        let pipeline = &mut *self.cx.pipeline;
-        let engine = &mut self.cx.lane.engine;
-        E::forget_all(engine, &pipeline.catalogue, &mut pipeline.tables);
-    }
-
-    /// Sets the configuration and the miss behaviour of a table, or of all.
-    ///
-    /// Tables have a miss behaviour in OpenFlow 1.1 and 1.2; later versions have table-miss entries
-    /// instead.
-    pub fn configure_table(&mut self, table: TableId, config: u32, miss: TableMiss) {
-        for number in self.cx.pipeline.shape.configure(table, config) {
-            self.cx.pipeline.tables[usize::from(number.0)].miss = miss;
-        }
-        // Cached flows whose packets missed in this table may be wrong now.
-        self.forget_flows();
     }
 }

@@ -1,5 +1,7 @@
 //! What tables do as they fill: eviction and vacancy events. Spec: OpenFlow 1.4.1 sections 5.5,
 //! 7.3.4.1 and 7.4.5.
+//!
+//! Without the feature `filling`, `no_filling.rs` takes the place of this file.
 
 use alloc::vec::Vec;
 
@@ -8,7 +10,6 @@ use bofuss_oflib::error::{BadProperty, FlowModFailed};
 use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::message::TableMod;
 use bofuss_oflib::message::multipart::table_desc::{TableDesc, TableStatus};
-use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
 use bofuss_oflib::message::table_mod::{EvictionFlags, TableConfig, Vacancy};
 use bofuss_oflib::types::TableId;
 
@@ -18,7 +19,10 @@ use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 use crate::tables::eviction::Victim;
-use crate::tables::vacancy::vacancy;
+use crate::tables::vacancy::{VacancyEvents, vacancy};
+
+/// The bits of a table's configuration that this file gives a meaning.
+pub const FILLING_BITS: u32 = TableConfig::ALL.0;
 
 /// The criteria by which a table may choose an entry to evict.
 ///
@@ -79,19 +83,6 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         }
     }
 
-    /// Returns true if a table has room for one more entry without an eviction.
-    pub fn has_place(&self, table: TableId) -> bool {
-        let Pipeline { shape, tables, .. } = &self.cx.pipeline;
-        shape.has_table(table)
-            && tables[usize::from(table.0)].len_after() < shape.max_entries(table)
-    }
-
-    /// The configuration of each table.
-    pub fn table_descs(&self) -> impl Iterator<Item = TableDesc> {
-        let heads = self.cx.pipeline.shape.heads();
-        heads.map(|head| table_desc(self.cx.pipeline, head))
-    }
-
     /// The next vacancy event, which is returned once. There is none while a bundle is in progress.
     ///
     /// While a bundle is in progress, the entries that it adds or removes may still be undone.
@@ -99,19 +90,43 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         if self.changes.have_bundle() {
             return None;
         }
-        let watched = self.cx.pipeline.watched_tables.iter().copied();
-        let numbers = watched.filter(|number| self.cx.pipeline.shape.has_table(*number));
+        let watched = self.cx.pipeline.vacancies.iter();
+        let watched = watched.filter(|(_, events)| events.are_on());
+        let numbers = watched.map(|(number, _)| *number);
+        let numbers = numbers.filter(|number| self.cx.pipeline.shape.has_table(*number));
         for number in numbers.collect::<Vec<_>>() {
             let free = vacancy_of(self.cx.pipeline, number);
-            let events = &mut self.cx.pipeline.tables[usize::from(number.0)].vacancy;
+            let events = self.cx.pipeline.vacancies.get_mut(&number)?;
             if let Some(reason) = events.cross(free) {
-                let mut heads = self.cx.pipeline.shape.heads();
-                let head = heads.find(|head| head.table_id == number)?;
-                let table = table_desc(self.cx.pipeline, head);
+                let table = self.table_descs().find(|desc| desc.table_id == number)?;
                 return Some(TableStatus { reason, table });
             }
         }
         None
+    }
+}
+
+impl<E: FrameEngine> Pipeline<E> {
+    /// Adds to the description of a table what it does as it fills.
+    pub(crate) fn describe_filling(&self, desc: &mut TableDesc) {
+        let number = desc.table_id;
+        let eviction = &self.tables[usize::from(number.0)].eviction;
+        if eviction.is_on {
+            desc.config = desc.config | TableConfig::EVICTION;
+            desc.eviction = Some(eviction.flags);
+        }
+        let events = self.vacancies.get(&number);
+        if let Some(events) = events.filter(|events| events.are_on()) {
+            desc.config = desc.config | TableConfig::VACANCY_EVENTS;
+            desc.vacancy = Some(events.with(vacancy_of(self, number)));
+        }
+    }
+
+    /// Forgets the vacancy events of the tables from this number on.
+    #[cfg(feature = "reconfigure")]
+    pub(crate) fn forget_vacancies_from(&mut self, n_tables: usize) {
+        self.vacancies
+            .retain(|number, _| usize::from(number.0) < n_tables);
     }
 }
 
@@ -124,20 +139,20 @@ fn configure_vacancy(
     wanted: Option<Vacancy>,
 ) {
     let free = vacancy_of(pipeline, number);
-    let events = &mut pipeline.tables[usize::from(number.0)].vacancy;
     let on = config.has(TableConfig::VACANCY_EVENTS);
+    let had_on = pipeline
+        .vacancies
+        .get(&number)
+        .is_some_and(VacancyEvents::are_on);
+    if on == had_on && wanted.is_none() {
+        return;
+    }
+    let events = pipeline.vacancies.entry(number).or_default();
     if let Some(wanted) = wanted {
         events.down = wanted.vacancy_down;
         events.up = wanted.vacancy_up;
     }
-    if on != events.are_on() || wanted.is_some() {
-        events.turn(on, free);
-    }
-    if on {
-        pipeline.watched_tables.insert(number);
-    } else {
-        pipeline.watched_tables.remove(&number);
-    }
+    events.turn(on, free);
 }
 
 /// Returns true if the order of eviction changes.
@@ -154,24 +169,6 @@ fn configure_eviction(
     eviction.is_on = is_on;
     eviction.flags = flags;
     changes
-}
-
-fn table_desc(pipeline: &Pipeline<impl FrameEngine>, head: &TableFeatureSet) -> TableDesc {
-    let table = &pipeline.tables[usize::from(head.table_id.0)];
-    let mut desc = TableDesc {
-        table_id: head.table_id,
-        config: TableConfig(head.config),
-        ..TableDesc::default()
-    };
-    if table.eviction.is_on {
-        desc.config = desc.config | TableConfig::EVICTION;
-        desc.eviction = Some(table.eviction.flags);
-    }
-    if table.vacancy.are_on() {
-        desc.config = desc.config | TableConfig::VACANCY_EVENTS;
-        desc.vacancy = Some(table.vacancy.with(vacancy_of(pipeline, head.table_id)));
-    }
-    desc
 }
 
 /// Returns how much of a table is free, in whole per cent.
@@ -198,28 +195,5 @@ fn check_properties(table_mod: &TableMod) -> Result<(), ErrorCode> {
             Err(BadProperty::BAD_VALUE)
         }
         Some(_) | None => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use bofuss_frame::{Frame, Pool};
-    use bofuss_oflib::Catalogue;
-
-    use super::*;
-    use crate::{Config, Datapath, Time};
-
-    #[test]
-    fn a_table_that_is_not_there_has_no_place() {
-        let config = Config {
-            n_tables: 2,
-            ..Config::default()
-        };
-        let pool = Pool::new(1 << 20);
-        let mut datapath: Datapath = Datapath::new(config, Catalogue::default().into(), pool);
-        let sink = &mut Vec::<Frame>::new();
-        let control = datapath.control(Time(0), sink);
-        let places = [0, 1, 2, 255].map(|number| control.has_place(TableId(number)));
-        assert_eq!(places, [true, true, false, false]);
     }
 }

@@ -7,24 +7,32 @@
 mod access;
 mod bucket_change;
 pub(crate) mod bulk_change;
+#[cfg(feature = "bundles")]
 pub(crate) mod bundle;
-mod bundle_groups;
+#[cfg(not(feature = "bundles"))]
+#[path = "no_bundle.rs"]
+pub(crate) mod bundle;
 pub(crate) mod changes;
 pub(crate) mod check;
-pub(crate) mod chunked_queue;
 pub(crate) mod clock;
 mod compaction;
 pub(crate) mod deleted;
 pub(crate) mod entries;
 pub(crate) mod extensions;
+#[cfg(feature = "reshape")]
 mod features;
-mod filling;
+#[cfg(feature = "filling")]
+pub(crate) mod filling;
+#[cfg(not(feature = "filling"))]
+#[path = "no_filling.rs"]
+pub(crate) mod filling;
 pub(crate) mod flow_mod;
 pub(crate) mod groups;
 pub(crate) mod meters;
 pub(crate) mod news;
 pub(crate) mod ports;
 pub(crate) mod queues;
+#[cfg(feature = "reconfigure")]
 pub mod reconfigure;
 mod removal;
 #[cfg(feature = "replicas")]
@@ -32,7 +40,11 @@ pub(crate) mod replica;
 #[cfg(feature = "restore")]
 pub(crate) mod restore;
 mod slices;
-pub(crate) mod staged_bundle;
+mod tables;
+#[cfg(feature = "triggers")]
+pub(crate) mod triggers;
+#[cfg(not(feature = "triggers"))]
+#[path = "no_triggers.rs"]
 pub(crate) mod triggers;
 #[cfg(feature = "wanted")]
 pub(crate) mod wanted;

@@ -13,6 +13,8 @@ use crate::control::Control;
 use crate::control::ports::PortControl;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
+use crate::slab::NONE;
+use crate::tables::labels::LabelIndex;
 use crate::tables::shape::PipelineShape;
 use crate::{Config, Engine, EntryKey, Sink, Table};
 
@@ -96,9 +98,10 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         let n_tables = pipeline.shape.n_tables();
         let new_table = || Table::new(E::classifier(engine, secret), engine);
         pipeline.tables.resize_with(n_tables, new_table);
-        // A table that goes is empty, but may have had an entry with a trigger since the last tick.
-        let triggered = &mut pipeline.triggered_tables;
-        triggered.retain(|number| usize::from(number.0) < n_tables);
+        #[cfg(feature = "triggers")]
+        pipeline.forget_triggers_from(n_tables);
+        #[cfg(feature = "filling")]
+        pipeline.forget_vacancies_from(n_tables);
         // Frames may be forwarded outside the switch as the groups choose now.
         E::groups_change(&mut self.cx.lane.engine, &mut pipeline.groups);
         for (id, group) in &mut pipeline.groups {
@@ -123,7 +126,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         }
         let secret = pipeline.config.secret;
         for table in &mut pipeline.tables {
-            table.move_to(Table::new(E::classifier(engine, secret), engine));
+            move_to(table, Table::new(E::classifier(engine, secret), engine));
         }
         // A new table reads only the fields of its entries; the old one also read those of former
         // entries.
@@ -135,6 +138,20 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         }
         let engine = &mut self.cx.lane.engine;
         E::replace_tables(engine, &pipeline.catalogue, &mut pipeline.tables, fields);
+    }
+}
+
+/// Replaces the classifier of a table by that of `empty`, and adds all entries to it.
+fn move_to(table: &mut Table, empty: Table) {
+    (table.classifier, table.index) = (empty.classifier, empty.index);
+    let mut next = table.entries.used(0);
+    while let Some(slot) = next {
+        let entry = &mut table.entries[slot];
+        entry.next = NONE;
+        let key = entry.key;
+        table.classifier.insert(&mut table.entries, key);
+        table.relabel(slot, LabelIndex::insert);
+        next = table.entries.used(slot + 1);
     }
 }
 

@@ -12,7 +12,6 @@ use bofuss_oflib::message::multipart::group::BucketCounter;
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 
 use crate::control::clock::settle;
-use crate::control::triggers::CHECK_INTERVAL;
 use crate::frame_engine::FrameEngine;
 use crate::hooks::Hooks;
 use crate::pipeline::context::{Lane, Pipeline, PortQueues};
@@ -212,8 +211,7 @@ impl<'a, E: FrameEngine> Replica<'a, E> {
     /// Returns when a leader has to ask what followers have counted, as they watch no triggers;
     /// `None` if no entry has one.
     pub fn next_check(&self, now: Time) -> Option<Time> {
-        let has_none = self.pipeline.triggered_tables.is_empty();
-        (!has_none).then(|| now.after(CHECK_INTERVAL))
+        self.pipeline.next_common_check(now)
     }
 
     /// Takes in a follower the token buckets of a leader's meters. Errors: [`OutOfStep`].

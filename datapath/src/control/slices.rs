@@ -10,9 +10,8 @@ use bofuss_oflib::error::FlowModFailed;
 use bofuss_oflib::types::TableId;
 
 use crate::control::Control;
-use crate::control::bulk_change::{BulkChange, CHANGED_COUNTS, ENTRIES_REPORTED, EntryChange};
+use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::control::entries::EntryEdit;
-use crate::control::staged_bundle::Ended;
 use crate::frame_engine::FrameEngine;
 use crate::{EntryKey, Sink};
 
@@ -127,36 +126,5 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         } else {
             Ok(())
         }
-    }
-
-    /// Does one slice of a bundle's end. Returns true if it is complete.
-    ///
-    /// Does nothing while the bundle is prepared: then its messages are the work.
-    pub(crate) fn work_on_bundle(&mut self) -> bool {
-        let Some(mut bundle) = self.changes.bundle.take_if(|bundle| bundle.has_work()) else {
-            return true;
-        };
-        // Entries that are undone change reference counts in the bundle's groups, which are
-        // discarded as well.
-        bundle.swap_groups(self.cx.pipeline);
-        let mut left = ENTRIES_REPORTED;
-        while left > 0 {
-            let ended = bundle.end_next(&mut self.editor());
-            let Some(ended) = ended else { break };
-            left = left.saturating_sub(match &ended {
-                Ended::Revealed => 1,
-                Ended::Removed | Ended::Goes(_) => CHANGED_COUNTS,
-            });
-            if let Ended::Goes(gone) = ended {
-                self.remove_at_once(gone.table, gone.key, gone.reason);
-                bundle.reveal_successor(&mut self.editor(), &gone);
-            }
-        }
-        bundle.swap_groups(self.cx.pipeline);
-        if bundle.has_ended(self.cx.pipeline) {
-            return true;
-        }
-        self.changes.bundle = Some(bundle);
-        false
     }
 }

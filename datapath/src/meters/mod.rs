@@ -1,6 +1,8 @@
 //! Meters: token buckets that decide which band applies to a packet. Spec: OpenFlow 1.3.5 sections
 //! 5.7, 6.6 and 7.3.4.4.
 
+#[cfg(feature = "bundles")]
+mod replaced;
 #[cfg(feature = "replicas")]
 pub(crate) mod shared;
 #[cfg(feature = "replicas")]
@@ -16,7 +18,7 @@ use bofuss_oflib::message::multipart::{MeterConfig, MeterStats};
 use bofuss_oflib::types::MeterId;
 
 use crate::Time;
-use crate::references::{add, count};
+use crate::references::count;
 
 /// The tokens of one packet, or of one kilobit. With so many per unit, a rate in units per second
 /// adds just its own number of tokens each nanosecond, without rounding.
@@ -80,27 +82,6 @@ impl Meter {
         #[cfg(feature = "replicas")]
         let copy = copy.with_buckets_apart();
         copy
-    }
-
-    /// A copy with counters at 0.
-    pub(crate) fn uncounted(&self) -> Self {
-        let mut copy = self.clone();
-        copy.stats.input = BucketCounter::default();
-        copy.stats.bands.fill(BucketCounter::default());
-        copy
-    }
-
-    /// Takes over the counters of the meter that it replaces, and its tokens unless `is_changed`.
-    pub(crate) fn take_over(&mut self, before: Self, is_changed: bool) {
-        add(&mut self.stats.input, before.stats.input);
-        if is_changed {
-            return;
-        }
-        for (band, before) in self.stats.bands.iter_mut().zip(&before.stats.bands) {
-            add(band, *before);
-        }
-        self.buckets = before.buckets;
-        self.filled = before.filled;
     }
 
     /// Makes a meter from a meter-mod that was checked. Its counters are 0.

@@ -4,6 +4,8 @@
 //! A station is an address in a VLAN. Learning takes constant time, but for the order of ports by
 //! count, which takes a time logarithmic in their number. Ageing costs nothing, since old stations
 //! are only ignored, and make room for new ones when a limit is reached.
+//!
+//! Without the feature `normal`, `no_bridge.rs` takes the place of this file.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -240,6 +242,7 @@ impl Bridge {
     /// Forgets the oldest stations of ports that have more than a configuration allows.
     ///
     /// Static addresses may have changed, too, so what depends on stations is looked up again.
+    #[cfg(feature = "reconfigure")]
     pub(crate) fn reconfigure(&mut self, config: &Config) {
         self.changes += 1;
         let ports: Vec<PortNo> = self.ports.keys().copied().collect();
@@ -250,10 +253,23 @@ impl Bridge {
         }
     }
 
+    /// Forgets what the traced packet would have made NORMAL learn.
+    pub(crate) fn end_trial(&mut self) {
+        self.tried.clear();
+    }
+
     /// Returns true if a port may flood one more frame. With `dry`, no token is taken.
     pub(super) fn may_flood(&mut self, now: Time, port: PortNo, dry: bool) -> bool {
         let floods = &mut self.learner(now, port).floods;
         floods.take(now, FLOODS_PER_SEC, dry)
+    }
+}
+
+impl Config {
+    /// The most addresses that NORMAL learns on a port.
+    pub(crate) fn max_addresses(&self, port: PortNo) -> u32 {
+        let own = self.port_addresses.get(&port);
+        *own.unwrap_or(&self.max_addresses)
     }
 }
 

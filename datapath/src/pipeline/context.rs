@@ -6,8 +6,7 @@ use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{GroupId, MeterId, QueueId, TableId};
 use bofuss_oflib::{Catalogue, PortNo};
-use bofuss_packet::reassemble::Reassembler;
-use bofuss_packet::{Fragment, offload};
+use bofuss_packet::Fragment;
 
 use crate::action_set::ActionSet;
 use crate::egress::Egress;
@@ -42,19 +41,14 @@ pub struct Pipeline<E: EngineNotes> {
     pub field_uses: FieldUses,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
-    /// The time when entries with statistics triggers are checked because of time. These are no
-    /// deadlines of entries, so that replicas, of which one has triggers, expire entries in the
-    /// same order.
-    pub(crate) trigger_deadlines: BTreeSet<(Time, TableId, u32)>,
+    /// The times when entries with statistics triggers are checked.
+    #[cfg(feature = "triggers")]
+    pub(crate) triggers: crate::tables::triggers::TriggerTimes,
     /// Tables that have to be compacted.
     pub(crate) sparse_tables: BTreeSet<TableId>,
-    /// Tables with vacancy events.
-    pub(crate) watched_tables: BTreeSet<TableId>,
-    /// Tables with entries that have statistics triggers.
-    pub(crate) triggered_tables: BTreeSet<TableId>,
-    /// The time when their entries are checked next, and from which table and slot on.
-    pub(crate) next_check: Time,
-    pub(crate) check_from: (TableId, u32),
+    /// The vacancy events of tables.
+    #[cfg(feature = "filling")]
+    pub(crate) vacancies: BTreeMap<TableId, crate::tables::vacancy::VacancyEvents>,
     pub(crate) next_serial: u64,
     /// The groups.
     pub groups: BTreeMap<GroupId, GroupOf<E>>,
@@ -84,9 +78,11 @@ impl<E: EngineNotes> Pipeline<E> {
     }
 
     /// Returns how many of a super-frame's first segments agree in what entries read and write.
+    #[cfg(feature = "super_frames")]
     pub(crate) fn agreeing(&self, frame: &Frame) -> u64 {
         let uses = self.field_uses.of(&self.catalogue);
-        offload::agreeing_segments(frame, self.catalogue.additions(), uses) as u64
+        let additions = self.catalogue.additions();
+        bofuss_packet::offload::agreeing_segments(frame, additions, uses) as u64
     }
 
     /// Returns true if a frame with such a part of a packet is treated specially and does not go
@@ -104,7 +100,9 @@ pub struct Lane<E: EngineNotes> {
     pub engine: E::State,
     /// The number of packets that were dropped, by reason.
     pub drops: [u64; DropReason::ALL.len()],
-    pub(crate) reassembler: Reassembler,
+    /// Fragments that wait for others.
+    #[cfg(feature = "reassembly")]
+    pub(crate) reassembler: bofuss_packet::reassemble::Reassembler,
     /// The work that frames cause.
     pub work: Work,
     /// Frames that wait for a later turn.
@@ -125,7 +123,8 @@ impl<E: EngineNotes> Lane<E> {
             pool,
             engine: E::new(config),
             drops: [0; DropReason::ALL.len()],
-            reassembler: Reassembler::default(),
+            #[cfg(feature = "reassembly")]
+            reassembler: Default::default(),
             work: Work::default(),
             backlog: Backlog::default(),
             #[cfg(feature = "wanted")]

@@ -3,20 +3,38 @@
 
 mod apply;
 pub(crate) mod backlog;
+#[cfg(feature = "normal")]
+pub(crate) mod bridge;
+#[cfg(not(feature = "normal"))]
+#[path = "no_bridge.rs"]
 pub(crate) mod bridge;
 mod buckets;
 pub(crate) mod context;
+#[cfg(feature = "reshape")]
 mod egress_tables;
-mod fragments;
+#[cfg(feature = "reassembly")]
+pub(crate) mod fragments;
+#[cfg(not(feature = "reassembly"))]
+#[path = "no_fragments.rs"]
+pub(crate) mod fragments;
 pub(crate) mod hook_call;
 pub(crate) mod hooking;
 pub(crate) mod metering;
+#[cfg(feature = "normal")]
+mod normal;
+#[cfg(not(feature = "normal"))]
+#[path = "no_normal.rs"]
 mod normal;
 mod output;
 pub(crate) mod queueing;
 #[cfg(feature = "resubmit")]
 mod resubmit;
+#[cfg(feature = "super_frames")]
 pub(crate) mod super_frames;
+#[cfg(not(feature = "super_frames"))]
+#[path = "no_super_frames.rs"]
+pub(crate) mod super_frames;
+#[cfg(feature = "text")]
 pub(crate) mod tracing;
 pub(crate) mod walk;
 pub(crate) mod work;
@@ -34,6 +52,7 @@ use crate::pipeline::context::Context;
 use crate::pipeline::fragments::handle_fragment;
 use crate::pipeline::hook_call::MissReply;
 use crate::pipeline::metering::meters_whole;
+#[cfg(feature = "text")]
 use crate::pipeline::tracing::{received, trace_lookup, trace_outdone};
 pub use crate::pipeline::walk::Walk;
 use crate::pipeline::walk::{PacketInCause, PendingOutput, Stage};
@@ -55,6 +74,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Returns false for a fragment that is treated specially instead.
     #[inline(always)]
     pub fn goes_through_tables(&mut self, packet: &mut Packet) -> bool {
+        #[cfg(feature = "text")]
         if S::TRACES {
             self.sink.step(received(packet, &self.pipeline.catalogue));
         }
@@ -285,6 +305,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             let slot = walk.lookup.hit.map_or(NONE, |hit| hit.slot);
             table.count(slot, packets, bytes, self.now);
         }
+        #[cfg(feature = "text")]
         if S::TRACES {
             let looked_up = (walk.table, &*table);
             let catalogue = &self.pipeline.catalogue;

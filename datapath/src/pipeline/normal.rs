@@ -2,6 +2,8 @@
 //!
 //! `vlan.rs` has the VLANs of ports, and `bridge.rs` the stations that were learned. Here is the
 //! order of decisions: may the frame enter, learn its source, find its destination, flood.
+//!
+//! Without the feature `normal`, `no_normal.rs` takes the place of this file.
 
 use bofuss_oflib::field::{ETH_DST, ETH_SRC, VID_PRESENT, VLAN_PCP, VLAN_VID};
 use bofuss_oflib::message::port::PortConfig;
@@ -11,8 +13,8 @@ use bofuss_packet::{EditError, Packet};
 use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
 use crate::qos::QueueClass;
-use crate::vlan::vid_of;
-use crate::{DropReason, Sink, Step};
+use crate::vlan::rules::vid_of;
+use crate::{Config, DropReason, PortVlans, Sink, Step};
 
 /// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded.
 ///
@@ -25,7 +27,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// NORMAL.
     ///
     /// Choice: each VLAN learns independently. Frames keep their tags on all ports, unless there
-    /// are VLANs of ports: see [`PortVlans`](crate::PortVlans). A packet without an Ethernet header
+    /// are VLANs of ports: see [`PortVlans`]. A packet without an Ethernet header
     /// has no addresses, and is dropped.
     pub(crate) fn normal(&mut self, packet: &mut Packet, class: &QueueClass) {
         if !packet.key().is_of_ethernet() {
@@ -103,6 +105,27 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             }
         }
         self.transmit(packet, port, class);
+    }
+}
+
+impl Config {
+    /// The VLAN by which stations are known, as a VLAN_VID value, and the one that ports have to
+    /// carry, if there are VLANs of ports; `None` if a packet with the VLAN_VID value `vid` may not
+    /// enter by its port.
+    pub(crate) fn vlan_at_ingress(&self, ingress: PortNo, vid: u16) -> Option<(u16, Option<u16>)> {
+        if self.port_vlans.is_empty() {
+            return Some((vid, None));
+        }
+        let all = PortVlans::default();
+        let vlans = self.port_vlans.get(&ingress).unwrap_or(&all);
+        let vlan = vlans.at_ingress(vid)?;
+        Some((vid_of(vlan), Some(vlan)))
+    }
+
+    /// Returns true if a port carries a VLAN, if it has to.
+    pub(crate) fn port_carries(&self, port: PortNo, vlan: Option<u16>) -> bool {
+        let both = self.port_vlans.get(&port).zip(vlan);
+        both.is_none_or(|(vlans, vlan)| vlans.carries(vlan))
     }
 }
 

@@ -120,10 +120,11 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             let on_wire = offload::wire_count(&packet.frame);
             return self.sender().drop_at_port(number, class, on_wire, reason);
         }
-        match self.pipeline.shape.first_egress {
-            None => self.leave(packet, number, capabilities, class),
-            Some(first) => self.pass_egress(packet, number, class, first),
+        #[cfg(feature = "reshape")]
+        if let Some(first) = self.pipeline.shape.first_egress {
+            return self.pass_egress(packet, number, class, first);
         }
+        self.leave(packet, number, capabilities, class);
     }
 
     /// Drops a packet that is on its way to a port, and tells its owner.

@@ -10,12 +10,13 @@ use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 use bofuss_packet::packet_type::FRONT_BYTES;
-use bofuss_packet::{Packet, offload, reassemble};
+use bofuss_packet::{Packet, offload};
 
 use crate::egress::Egress;
 use crate::engine_notes::EngineNotes;
 use crate::hooks::Hooks;
 use crate::pipeline::context::{Context, PortQueues, count_drop};
+use crate::pipeline::fragments::cut_again;
 use crate::qos::QueueClass;
 use crate::{DropReason, EgressDrop, Port, Sink, Step, Time};
 
@@ -100,7 +101,7 @@ impl<S: Sink> PortSender<'_, S> {
         };
         let whole = match frame.offload.gso {
             Some(_) => offload::segment(&frame, each),
-            None => reassemble::fragment(&frame, each),
+            None => cut_again(&frame, each),
         };
         if !whole {
             self.drop_for(class, offload::wire_count(&frame), DropReason::Segmentation);

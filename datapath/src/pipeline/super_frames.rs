@@ -4,6 +4,8 @@
 //! A super-frame is one frame of up to 64 KiB that the kernel has not cut yet. Whatever happens to
 //! it must equal what would have happened to its segments; so it stays whole only as long as the
 //! tables cannot tell them apart.
+//!
+//! Without the feature `super_frames`, `no_super_frames.rs` takes the place of this file.
 
 use bofuss_frame::Frame;
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
@@ -138,7 +140,7 @@ impl<'k, E: EngineNotes> SuperFrame<'k, E> {
             through_tables: each_table,
         };
         trial.run(&mut packet, E::PathNotes::default());
-        cx.pipeline.bridge.tried.clear();
+        cx.pipeline.bridge.end_trial();
         let after = core::mem::replace(&mut cx.lane.work.done, before);
         after - before
     }

@@ -127,7 +127,7 @@ pub(crate) fn trace<S: Sink, E: EngineNotes>(cx: &mut Context<'_, S, E>, mut pac
             cx.lane.work.begin_frame();
             cx.lane.work.searches = LOST_SEARCHED;
             cx.run(&mut packet, E::PathNotes::default());
-            cx.pipeline.bridge.tried.clear();
+            cx.pipeline.bridge.end_trial();
         }
         Some(reason) => {
             cx.sink.step(received(&packet, &cx.pipeline.catalogue));

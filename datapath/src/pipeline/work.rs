@@ -15,9 +15,6 @@ pub const WORK_PER_TURN: u64 = 512;
 pub const WORK_PER_FRAME: u64 = 2 * MAX_BUCKETS_PER_PACKET as u64;
 /// The most levels of nested calls of hooks, when actions that a hook asks for call others.
 const MAX_NESTING: u8 = 8;
-/// The most levels of nested passes through the egress tables, when a copy output there begins
-/// another pass.
-const MAX_EGRESS: u8 = 4;
 /// Copying so many bytes costs about as much as handling a packet.
 const BYTES_PER_PACKET: u64 = 2048;
 
@@ -29,14 +26,17 @@ pub struct Work {
     frame_end: u64,
     /// The number of entries that the trace in progress may still search for those that nearly
     /// matched.
+    #[cfg(feature = "text")]
     pub(crate) searches: usize,
     /// The levels of nested calls of hooks now.
     nesting: u8,
     #[cfg(feature = "resubmit")]
     resubmits: Resubmits,
     /// The levels of nested passes through the egress tables now.
+    #[cfg(feature = "reshape")]
     egress_rounds: u8,
     /// True if a trial run met a hook that has to see each packet of the wire.
+    #[cfg_attr(not(feature = "super_frames"), allow(dead_code))]
     pub(crate) by_segment: bool,
 }
 
@@ -84,18 +84,6 @@ impl Work {
         self.nesting -= 1;
     }
 
-    /// Begins a pass through the egress tables. Returns false if it is nested too deeply.
-    pub(crate) fn begin_egress(&mut self) -> bool {
-        let may = self.egress_rounds < MAX_EGRESS;
-        self.egress_rounds += u8::from(may);
-        may
-    }
-
-    /// Ends what [`Work::begin_egress`] allowed.
-    pub(crate) fn end_egress(&mut self) {
-        self.egress_rounds -= 1;
-    }
-
     /// Counts a copy of a frame.
     pub(crate) fn count(&mut self, frame: &Frame) {
         self.count_packets(offload::wire_count(frame).0, frame.len() as u64);
@@ -104,6 +92,25 @@ impl Work {
     /// Counts a copy of a frame of `bytes` bytes that is so many packets on a wire.
     pub fn count_packets(&mut self, packets: u64, bytes: u64) {
         self.done += packets.max(bytes / BYTES_PER_PACKET);
+    }
+}
+
+#[cfg(feature = "reshape")]
+impl Work {
+    /// The most levels of nested passes through the egress tables, when a copy output there begins
+    /// another pass.
+    const MAX_EGRESS: u8 = 4;
+
+    /// Begins a pass through the egress tables. Returns false if it is nested too deeply.
+    pub(crate) fn begin_egress(&mut self) -> bool {
+        let may = self.egress_rounds < Self::MAX_EGRESS;
+        self.egress_rounds += u8::from(may);
+        may
+    }
+
+    /// Ends what [`Work::begin_egress`] allowed.
+    pub(crate) fn end_egress(&mut self) {
+        self.egress_rounds -= 1;
     }
 }
 

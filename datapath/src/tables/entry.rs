@@ -3,6 +3,7 @@
 use core::cmp::Reverse;
 
 use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::stats::{StatTime, Stats};
 use bofuss_oflib::message::{FlowMod, FlowModFlags, FlowRemovedReason, PacketInReason};
 use bofuss_oflib::{PortNo, types::GroupId};
 use bofuss_packet::KeyMatch;
@@ -81,6 +82,7 @@ pub struct Entry {
     /// The change that the bundle in progress makes of it.
     pub(crate) stage: EntryStage,
     /// True if its next packet has to be noted, because a threshold may be reached.
+    #[cfg(feature = "triggers")]
     pub(crate) notes_packets: bool,
 }
 
@@ -135,6 +137,7 @@ impl Entry {
             due: Time::NEVER,
             next: NONE,
             stage: EntryStage::Settled,
+            #[cfg(feature = "triggers")]
             notes_packets: false,
             packets: 0,
             bytes: 0,
@@ -173,6 +176,17 @@ impl Entry {
         }
     }
 
+    /// Its statistics, with the counters that it keeps.
+    ///
+    /// The idle time is since the last packet that was settled.
+    pub fn stats(&self, now: Time) -> Stats {
+        Stats {
+            duration: Some(stat_time(now, self.created)),
+            idle_time: Some(stat_time(now, self.used)),
+            ..Stats::counted(self.packet_count(), self.byte_count())
+        }
+    }
+
     /// The time when it expires if no packet arrives, and the reason; `None` if never.
     pub fn deadline(&self) -> Option<(Time, FlowRemovedReason)> {
         let hard = timeout_end(self.created, self.hard_timeout);
@@ -195,8 +209,14 @@ impl Entry {
 
     /// Returns true if the bundle in progress adds it.
     pub(crate) fn is_staged(&self) -> bool {
-        matches!(self.stage, EntryStage::Added(_))
+        self.stage.is_added()
     }
+}
+
+/// The time since `start`.
+fn stat_time(now: Time, start: Time) -> StatTime {
+    let (sec, nsec) = now.duration(start);
+    StatTime { sec, nsec }
 }
 
 /// The time when a timeout of `sec` seconds ends; `None` for 0, which means never.
@@ -222,8 +242,8 @@ impl View {
     pub fn has(self, entry: &Entry) -> bool {
         match self {
             Self::Both => true,
-            Self::Before => !matches!(entry.stage, EntryStage::Added(_)),
-            Self::After => !matches!(entry.stage, EntryStage::Doomed(_)),
+            Self::Before => !entry.stage.is_added(),
+            Self::After => !entry.stage.is_doomed(),
         }
     }
 }

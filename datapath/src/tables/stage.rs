@@ -1,4 +1,6 @@
 //! What the bundle in progress does to an entry.
+//!
+//! `no_stage.rs` is in the place of this module in a switch without bundles.
 
 use bofuss_oflib::message::FlowRemovedReason;
 
@@ -12,6 +14,20 @@ pub(crate) enum EntryStage {
     Added(AddedAs),
     /// It removes the entry, which is only in the earlier view; the reason, if nothing replaces it.
     Doomed(FlowRemovedReason),
+}
+
+impl EntryStage {
+    /// Returns true if it adds the entry.
+    #[inline]
+    pub(crate) fn is_added(self) -> bool {
+        matches!(self, Self::Added(_))
+    }
+
+    /// Returns true if it removes the entry.
+    #[inline]
+    pub(crate) fn is_doomed(self) -> bool {
+        matches!(self, Self::Doomed(_))
+    }
 }
 
 /// The reason why a bundle adds an entry.

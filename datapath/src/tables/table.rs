@@ -9,13 +9,12 @@ use bofuss_oflib::{Catalogue, FieldSet, Match, matching::Sent};
 use bofuss_packet::{Key, KeyMask, KeyMatch};
 
 use super::shared::SharedMasks;
-use crate::slab::{NONE, Slab};
+use crate::slab::Slab;
 use crate::tables::classifier::Classifier;
 use crate::tables::entry::{Entry, EntryKey, View};
 use crate::tables::eviction::EvictionOrder;
 use crate::tables::labels::{Label, LabelIndex};
 use crate::tables::triggers::Triggers;
-use crate::tables::vacancy::VacancyEvents;
 use crate::{Engine, Time};
 
 /// So many matches that are kept as they were sent (some 90 bytes each in OpenFlow 1.0, 140 in 1.1)
@@ -49,8 +48,6 @@ pub struct Table {
     pub(crate) miss: TableMiss,
     /// The order of eviction.
     pub(crate) eviction: Box<EvictionOrder>,
-    /// The state of its vacancy events.
-    pub(crate) vacancy: VacancyEvents,
     /// The state of its entries' statistics triggers.
     pub(crate) triggers: Triggers,
     /// The entries that have had packets, if this is the table of a replica.
@@ -85,7 +82,6 @@ impl Table {
             n_doomed: 0,
             miss: TableMiss::default(),
             eviction: Box::default(),
-            vacancy: VacancyEvents::default(),
             triggers: Triggers::default(),
             last_mask: None,
             #[cfg(feature = "replicas")]
@@ -199,10 +195,7 @@ impl Table {
             entry.packets += packets;
             entry.bytes += bytes;
             entry.used = entry.used.max(used);
-            if !self.triggers.is_empty() && entry.notes_packets {
-                entry.notes_packets = false;
-                self.triggers.note(slot);
-            }
+            self.triggers.note_packet(entry);
         }
     }
 
@@ -262,7 +255,6 @@ impl Table {
         self.relabel(key.slot, LabelIndex::remove);
         self.eviction.remove(key.slot);
         self.sent.remove(&key.slot);
-        self.triggers.end(key.slot);
         let entry = self.entries.remove(key.slot)?;
         self.masks.release(&entry.rule);
         self.n_added -= usize::from(entry.is_staged());
@@ -287,20 +279,6 @@ impl Table {
     pub(crate) fn relabel(&mut self, slot: u32, change: impl Fn(&mut LabelIndex, &Entry)) {
         if let Some(index) = &mut self.index {
             change(index, &self.entries[slot]);
-        }
-    }
-
-    /// Replaces the classifier by that of `empty`, and adds all entries to it.
-    pub(crate) fn move_to(&mut self, empty: Self) {
-        (self.classifier, self.index) = (empty.classifier, empty.index);
-        let mut next = self.entries.used(0);
-        while let Some(slot) = next {
-            let entry = &mut self.entries[slot];
-            entry.next = NONE;
-            let key = entry.key;
-            self.classifier.insert(&mut self.entries, key);
-            self.relabel(slot, LabelIndex::insert);
-            next = self.entries.used(slot + 1);
         }
     }
 }

@@ -5,9 +5,13 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use bofuss_oflib::message::stats::StatTime;
 use bofuss_oflib::stat_trigger::{StatTrigger, StatTriggerFlags};
+use bofuss_oflib::types::TableId;
 
 use crate::Time;
 use crate::tables::entry::Entry;
+
+/// True if entries may have statistics triggers.
+pub(crate) const HAS_TRIGGERS: bool = true;
 
 /// A threshold that no statistic reaches.
 const NEVER: u64 = u64::MAX;
@@ -40,6 +44,20 @@ pub(crate) struct Triggers {
     watches: BTreeMap<u32, EntryWatch>,
     /// Slots of watched entries that have had packets since they were last checked.
     noted: BTreeSet<u32>,
+}
+
+/// The times when the entries of all tables are checked.
+#[derive(Debug, Default)]
+pub(crate) struct TriggerTimes {
+    /// The time when entries are checked because of time. These are no deadlines of entries, so
+    /// that replicas, of which one has triggers, expire entries in the same order.
+    pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
+    /// Tables with entries that have triggers.
+    pub(crate) tables: BTreeSet<TableId>,
+    /// The time when entries that have had packets are checked next, and from which table and slot
+    /// on.
+    pub(crate) next_check: Time,
+    pub(crate) check_from: (TableId, u32),
 }
 
 fn nanos(time: StatTime) -> u64 {
@@ -157,6 +175,15 @@ impl Triggers {
     pub(crate) fn resume(&mut self, slot: u32, watch: EntryWatch) {
         self.watches.insert(slot, watch);
         self.noted.insert(slot);
+    }
+
+    /// Notes that an entry has had a packet, if it is watched and that is not noted yet.
+    #[inline]
+    pub(crate) fn note_packet(&mut self, entry: &mut Entry) {
+        if !self.is_empty() && entry.notes_packets {
+            entry.notes_packets = false;
+            self.note(entry.key.slot);
+        }
     }
 
     /// Notes that an entry may have reached a threshold.

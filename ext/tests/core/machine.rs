@@ -8,6 +8,7 @@ use bofuss_datapath::Algorithm;
 use bofuss_datapath::engine::PlainEngine;
 use bofuss_datapath::reconfigure::Obstacle;
 use bofuss_oflib::message::ErrorMsg;
+use bofuss_oflib::message::features::Capabilities;
 
 use super::frames::hex;
 use super::play::*;
@@ -44,7 +45,12 @@ impl SwitchIo for Noted<'_> {
     }
     fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
         let mut bytes = Vec::new();
-        let written = self.codec.encode(xid, &message, &mut bytes);
+        let mut of_core = message.clone();
+        if let Message::FeaturesReply(features) = &mut of_core {
+            // The core alone does not put fragments together.
+            features.capabilities = features.capabilities.without(Capabilities::IP_REASM);
+        }
+        let written = self.codec.encode(xid, &of_core, &mut bytes);
         let text = written.map_or_else(|error| format!("{error:?}"), |()| hex(&bytes));
         note(format_args!("> to {} {text}", conn.0));
         self.io.send(conn, xid, message);

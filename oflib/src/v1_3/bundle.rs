@@ -61,9 +61,7 @@ struct Experimenters {
 /// They are REQUESTFORWARD, BUNDLE_CONTROL, which has none but cannot be in a bundle either, and
 /// BUNDLE_ADD_MESSAGE. Without this limit, a peer could make the decoder recurse as deep as a
 /// message is long.
-const WITH_MESSAGE: RangeInclusive<u8> = 32..=BUNDLE_ADD;
-/// The type of BUNDLE_ADD_MESSAGE.
-pub(crate) const BUNDLE_ADD: u8 = 34;
+const WITH_MESSAGE: RangeInclusive<u8> = 32..=onf::BUNDLE_ADD;
 
 /// Reads a whole message with its header, in the version of that around it; gives its transaction
 /// id, too.

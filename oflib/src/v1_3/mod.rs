@@ -3,17 +3,20 @@
 //! Structures whose fields stand in order are rows of `layout!`; the others are functions.
 
 mod action;
+#[cfg(feature = "bundles")]
 pub(crate) mod bundle;
 pub(crate) mod error;
 mod flow;
 mod group;
 pub(crate) mod matching;
 mod meter;
+#[cfg(feature = "monitors")]
 pub(crate) mod monitor;
 mod multipart;
 pub(crate) mod onf;
 mod packet;
 mod port;
+#[cfg(feature = "bundles")]
 mod properties;
 pub(crate) mod session;
 mod table_features;
@@ -56,6 +59,7 @@ macro_rules! layout {
     )* };
 }
 pub(crate) use layout;
+#[cfg(feature = "bundles")]
 pub(crate) use properties::{
     EXPERIMENTER, Properties, properties, read_properties, with_properties,
 };

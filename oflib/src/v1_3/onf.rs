@@ -1,9 +1,14 @@
 //! The ONF's additions to 1.3 as an experimenter, in the words of 1.4, and the features of bundles
 //! that it added to 1.4, too. Spec: ONF extensions 230, 187 and 340.
+//!
+//! Bundles and flow monitors are features. Without them, the ONF's messages about them are those of
+//! an experimenter that is not known.
 
+use super::V1_3;
 use super::error::older;
+#[cfg(feature = "monitors")]
+use super::monitor;
 use super::session::{read_code, write_code};
-use super::{V1_3, monitor};
 use crate::error::{
     BadAction, BadProperty, BadRequest, BundleFailed, DecodeError, EXPERIMENTER_ERROR_TYPE,
     ErrorCode, FlowMonitorFailed,
@@ -26,16 +31,21 @@ pub(crate) const HEAD_BYTES: usize = 8;
 /// The ONF's types of messages, and the types of the same messages since 1.4.
 ///
 /// They are BUNDLE_CONTROL and BUNDLE_ADD_MESSAGE.
-const MESSAGES: [(u32, u8); 2] = [(2300, 33), (2301, 34)];
+const MESSAGES: [(u32, u8); 2] = [(2300, 33), (2301, BUNDLE_ADD)];
+/// The type of BUNDLE_ADD_MESSAGE.
+pub(crate) const BUNDLE_ADD: u8 = 34;
 
 /// The type of experimenters' multiparts.
 const EXPERIMENTER_MULTIPART: u16 = 0xffff;
-/// The ONF's types of multiparts, the types of the same multiparts in later versions, and the last
-/// version that has them from the ONF. Choice: the number of the extension's features of bundles is
-/// formed as those of its other extensions are.
+/// The ONF's types of multiparts, the types of the same multiparts in later versions, the last
+/// version that has them from the ONF, and whether they are compiled. Choice: the number of the
+/// extension's features of bundles is formed as those of its other extensions are.
 ///
 /// They are FLOW_MONITOR and BUNDLE_FEATURES.
-const MULTIPARTS: [(u32, u16, Version); 2] = [(1870, 16, Version::V1_3), (3400, 19, Version::V1_4)];
+const MULTIPARTS: [(u32, u16, Version, bool); 2] = [
+    (1870, 16, Version::V1_3, cfg!(feature = "monitors")),
+    (3400, 19, Version::V1_4, cfg!(feature = "bundles")),
+];
 
 /// The type of experimenters' actions.
 const EXPERIMENTER_ACTION: u16 = 0xffff;
@@ -59,7 +69,8 @@ const ERRORS: [(ErrorCode, u16, u16); 4] = [
 /// `r` stays where it is: a message of another experimenter is read from its beginning.
 pub(crate) fn newer_type(ty: u8, r: &Reader<'_>) -> Option<u8> {
     let mut body = r.clone();
-    if ty != EXPERIMENTER || body.get::<u32>() != Ok(ONF) {
+    let is_onf = ty == EXPERIMENTER && body.get::<u32>() == Ok(ONF);
+    if !is_onf || !cfg!(feature = "bundles") {
         return None;
     }
     let exp_type: u32 = body.get().ok()?;
@@ -84,16 +95,30 @@ pub(crate) fn decode_body(ty: u8, r: &mut Reader<'_>) -> Result<Message, DecodeE
         r.take(HEAD_BYTES)?;
         return Message::decode_body(newer, r);
     }
-    let mut body = r.clone();
-    if ty == EXPERIMENTER && body.get::<u32>() == Ok(ONF) {
-        if let Ok(exp_type) = body.get() {
-            if let Some(message) = monitor::read_message(exp_type, &mut body)? {
-                *r = body;
-                return Ok(message);
-            }
-        }
+    #[cfg(feature = "monitors")]
+    if let Some(message) = monitor_message(ty, r)? {
+        return Ok(message);
     }
     Message::decode_body(ty, r)
+}
+
+/// Reads a message of the ONF's about monitors, if it is one. Errors: BAD_REQUEST/BAD_LEN.
+///
+/// `r` stays where it is if it is none.
+#[cfg(feature = "monitors")]
+fn monitor_message(ty: u8, r: &mut Reader<'_>) -> Result<Option<Message>, DecodeError> {
+    let mut body = r.clone();
+    if ty != EXPERIMENTER || body.get::<u32>() != Ok(ONF) {
+        return Ok(None);
+    }
+    let Ok(exp_type) = body.get() else {
+        return Ok(None);
+    };
+    let message = monitor::read_message(exp_type, &mut body)?;
+    if message.is_some() {
+        *r = body;
+    }
+    Ok(message)
 }
 
 /// The type since 1.4 of a multipart of type `ty` whose body `r` is at; skips the ONF's head.
@@ -116,7 +141,7 @@ pub(super) fn multipart_type(
     let Ok(exp_type) = body.get::<u32>() else {
         return Ok(ty);
     };
-    let Some(row) = rows.find(|row| row.0 == exp_type) else {
+    let Some(row) = rows.find(|row| row.0 == exp_type && row.3) else {
         return Ok(ty);
     };
     r.take(HEAD_BYTES)?;
@@ -191,6 +216,7 @@ pub(super) fn write_action_head(ty: u16, w: &mut Writer<'_>) {
 ///
 /// Returns the type of experimenters for what 1.3 has from the ONF.
 pub(crate) fn encode_body(message: &Message, w: &mut Writer<'_>) -> u8 {
+    #[cfg(feature = "monitors")]
     if let Some((exp_type, monitor_id)) = monitor::message_of(message) {
         w.put(&ONF).put(&exp_type);
         if let Some(id) = monitor_id {
@@ -238,5 +264,34 @@ impl Form<V1_3> for ErrorCode {
             }
         }
         write_code(older, w);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::error::BadRequest;
+    use crate::{Codec, Version};
+
+    /// BUNDLE_CONTROL that begins bundle 1.
+    const CONTROL: [u8; 24] = [
+        4, 4, 0, 24, 0, 0, 0, 1, 0x4f, 0x4e, 0x46, 0, 0, 0, 8, 0xfc, 0, 0, 0, 1, 0, 0, 0, 2,
+    ];
+    /// FLOW_MONITOR without a match.
+    const MONITOR: [u8; 40] = [
+        4, 18, 0, 40, 0, 0, 0, 1, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0x4f, 0x4e, 0x46, 0, 0, 0, 7, 0x4e,
+        0, 0, 0, 9, 0, 0x3f, 0, 0, 0, 0, 0, 3, 1, 0, 0, 0,
+    ];
+
+    #[test]
+    fn what_is_a_feature_is_of_an_unknown_experimenter_without_it() {
+        let codec = Codec::new(Version::V1_3, Default::default());
+        for (bytes, is_on) in [
+            (&CONTROL[..], cfg!(feature = "bundles")),
+            (&MONITOR[..], cfg!(feature = "monitors")),
+        ] {
+            let error = codec.decode(bytes).err().map(|error| error.error);
+            let wanted = (!is_on).then_some(BadRequest::BAD_EXPERIMENTER);
+            assert_eq!(error, wanted);
+        }
     }
 }

@@ -22,6 +22,27 @@ const POOL_BYTES: usize = 1 << 26;
 /// The transaction id of all messages.
 const XID: u32 = 7;
 
+/// The transcript of what the core refuses and other switches do: a TABLE_FEATURES that gives table
+/// 0 a name is answered with an error of type 13 (TABLE_FEATURES_FAILED) and code 5 (EPERM), and a
+/// SET_CONFIG with FRAG_REASM with one of type 10 (SWITCH_CONFIG_FAILED) and code 0 (BAD_FLAGS); a
+/// FLOW_MOD with an output to NORMAL with one of type 2 (BAD_ACTION) and code 4 (BAD_OUT_PORT).
+const REFUSED: &str = concat!(
+    "switch 2 10 10 10 10 10 10 0 hash\n",
+    "connect 1 1\n",
+    "message 1 ",
+    "0412005000000007000c0000000000000040000000000000",
+    "61636c0000000000000000000000000000000000000000000000000000000000",
+    "ffffffffffffffffffffffffffffffff000000000000000a\n",
+    "> to 1 0401000c00000007000d0005\n",
+    "message 1 0409000c0000000700020080\n",
+    "> to 1 0401000c00000007000a0000\n",
+    "message 1 ",
+    "040e005000000007000000000000000000000000000000000000000000000001",
+    "ffffffffffffffffffffffff000000000001000400000000",
+    "000400180000000000000010fffffffaffff000000000000\n",
+    "> to 1 0401000c0000000700020004\n",
+);
+
 /// The outputs of a switch, one line each.
 struct Outputs {
     codec: Codec,
@@ -187,6 +208,22 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
+/// Requests of the ONF's about bundles, their features and flow monitors, which are features of
+/// `agent`. The core answers each as that of any experimenter that it does not know, and goes on.
+const UNKNOWN: &str = "switch 2 9 9 9 9 9 9 0 hash
+connect 1 1
+message 1 04040018000000074f4e4600000008fc0000000100000002
+> to 1 0401000c0000000700010003
+message 1 04040020000000074f4e4600000008fd00000001000000020414000800000007
+> to 1 0401000c0000000700010003
+message 1 0412002000000007ffff0000000000004f4e460000000d480000000100000000
+> to 1 0401000c0000000700010003
+message 1 0412002800000007ffff0000000000004f4e46000000074e00000009003f00000000000301000000
+> to 1 0401000c0000000700010003
+message 1 0414000800000007
+> to 1 0415000800000007
+";
+
 /// Plays a transcript. Returns how many inputs it has. Errors: the line, and what leaves instead.
 fn play(text: &str) -> Result<usize, String> {
     let mut lines = text.lines().zip(1..).peekable();
@@ -209,9 +246,12 @@ fn play(text: &str) -> Result<usize, String> {
     Ok(inputs)
 }
 
-/// Plays all transcripts of a folder. Errors: a transcript that plays otherwise.
+/// Plays [`UNKNOWN`], [`REFUSED`] and all transcripts of a folder. Errors: a transcript that plays
+/// otherwise.
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: bofuss-core FOLDER")?;
+    play(UNKNOWN).map_err(|error| format!("what the core does not know:{error}"))?;
+    play(REFUSED).map_err(|error| format!("what the core refuses:{error}"))?;
     let mut transcripts = 0;
     let mut inputs = 0;
     for entry in std::fs::read_dir(folder)? {

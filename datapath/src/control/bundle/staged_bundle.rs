@@ -14,8 +14,8 @@ use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{instruction::Instructions, matching::Sent};
 
-use crate::control::bundle_groups::StagedGroups;
-use crate::control::chunked_queue::ChunkedQueue;
+use crate::control::bundle::bundle_groups::StagedGroups;
+use crate::control::bundle::chunked_queue::ChunkedQueue;
 use crate::control::entries::EntryEditor;
 use crate::control::news::EntryFate;
 use crate::frame_engine::FrameEngine;

@@ -15,6 +15,7 @@ use bofuss_oflib::message::bundle::BundleControlType;
 use bofuss_oflib::message::{BundleControl, ErrorMsg};
 use bofuss_oflib::{Codec, ErrorCode, Message};
 
+use crate::bundles::schedule::{CommitClock, ScheduledCommit};
 use crate::bundles::{Bundle, Bundles};
 use crate::connections::Connections;
 use crate::deliver::SwitchSink;
@@ -23,7 +24,6 @@ use crate::given_packet::{check_packet_out, packet_out};
 use crate::io::SwitchIo;
 use crate::mods::{change_port, check_port_mod, flow_mod, follow_up};
 use crate::request::{ConnId, Origin};
-use crate::schedule::{CommitClock, ScheduledCommit};
 
 /// The number of messages that one slice prepares or reports; that takes some 20 us.
 const MESSAGES_PER_SLICE: usize = 16;
@@ -127,17 +127,29 @@ impl Commit {
         }
     }
 
-    /// Returns true if it has a scheduled time.
-    pub(crate) fn is_scheduled(&self) -> bool {
-        self.due.is_some()
+    /// Returns true if a message of a connection waits for the commit's end: the next one of the
+    /// connection that asked for it. A scheduled commit was accepted long before, so only messages
+    /// about bundles wait.
+    pub(crate) fn holds_back(&self, conn: ConnId, message: Option<&Message>) -> bool {
+        let is_about_bundles = matches!(
+            message,
+            Some(Message::BundleControl(_) | Message::BundleAdd(_))
+        );
+        self.conn == conn && (self.due.is_none() || is_about_bundles)
     }
 
     /// The scheduled time of a prepared bundle that waits for it. Until then no other changes are
     /// made.
-    pub(crate) fn waits_until(&self, clock: &CommitClock) -> Option<Time> {
+    pub(crate) fn waits_until(&self, bundles: &Bundles) -> Option<Time> {
         let due = self.due.as_ref()?;
         let is_waiting = matches!(self.phase, CommitPhase::Waiting);
-        clock.time_of(due.at_ns).filter(|_| is_waiting)
+        bundles.clock.time_of(due.at_ns).filter(|_| is_waiting)
+    }
+
+    /// Returns true if it waits for its time and needs no turn until then: the clock was not set
+    /// since that was last compared with it.
+    pub(crate) fn rests(&self, bundles: &Bundles) -> bool {
+        self.waits_until(bundles).is_some() && !bundles.clock.was_set
     }
 
     /// Undoes a prepared bundle that waits for its time, because a message has to be handled now;

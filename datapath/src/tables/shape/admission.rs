@@ -4,18 +4,86 @@
 //! These checks are about what a controller was told in the table features; facts that hold for all
 //! tables are checked in `control/check.rs`. A table that lists everything is *open*: most checks
 //! then end at once, so that a switch without a profile adds entries quickly.
+//!
+//! Without the feature `reshape`, `no_admission.rs` takes the place of this file.
 
 use bofuss_oflib::error::{BadAction, BadInstruction, BadMatch};
 use bofuss_oflib::field::{Field, METADATA, PACKET_TYPE, Style};
-use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList};
+use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList, TypeId};
+use bofuss_oflib::message::{FlowMod, FlowModCommand};
+use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match};
 
-use super::{
+use super::PipelineShape;
+use crate::tables::features::{
     APPLY_ACTIONS, APPLY_COPYFIELD, APPLY_SETFIELD, Abilities, EXPERIMENTERS, INSTRUCTIONS, MATCH,
-    PACKET_TYPES, WILDCARDS, WRITE_ACTIONS, WRITE_COPYFIELD, WRITE_SETFIELD,
+    WILDCARDS, WRITE_ACTIONS, WRITE_COPYFIELD, WRITE_SETFIELD,
 };
 
+impl PipelineShape {
+    /// Checks a flow-mod against the features of its table. A table that is not in the pipeline is
+    /// not checked, as with ALL; the caller looks for it.
+    ///
+    /// Errors: a BAD_MATCH, BAD_INSTRUCTION or BAD_ACTION.
+    pub(crate) fn check(&self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
+        let Some(Some(abilities)) = self.tables.get(usize::from(flow_mod.table_id.0)) else {
+            return Ok(());
+        };
+        abilities.check_match(&flow_mod.fields)?;
+        if flow_mod.deletes() {
+            return Ok(());
+        }
+        let any = is_of_all(&flow_mod.fields);
+        let loose = flow_mod.command == FlowModCommand::MODIFY;
+        // The table-miss entry has features of its own, which may allow less.
+        let miss = any && (flow_mod.priority == 0 || loose);
+        if flow_mod.command == FlowModCommand::ADD && !miss {
+            abilities.check_omitted(&flow_mod.fields)?;
+        }
+        for instruction in flow_mod.instructions.list() {
+            self.check_stage(flow_mod.table_id, instruction)?;
+            // A modify that covers all entries must be valid for each.
+            if !miss || loose {
+                abilities.check_instruction(instruction, 0)?;
+            }
+            if miss {
+                abilities.check_instruction(instruction, 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks an instruction of an entry against the stage of its table.
+    ///
+    /// Errors: BAD_INSTRUCTION/BAD_TABLE_ID for a table of the other stage, BAD_ACTION/BAD_TYPE for
+    /// an output or a group in the action set of an egress table, whose output is already chosen.
+    fn check_stage(&self, table: TableId, instruction: &Instruction) -> Result<(), ErrorCode> {
+        if self.first_egress.is_none() {
+            return Ok(());
+        }
+        if matches!(instruction, Instruction::GotoTable(next) if !self.joins(table, *next)) {
+            return Err(BadInstruction::BAD_TABLE_ID);
+        }
+        let is_output = |action: &Action| matches!(action, Action::Output(_) | Action::Group(_));
+        if let Instruction::WriteActions(actions) = instruction {
+            if self.is_egress(table) && actions.iter().any(is_output) {
+                return Err(BadAction::BAD_TYPE);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Abilities {
+    /// Returns true if a property lists a type; `experimenter` is 0 for those of the text.
+    fn has_type(&self, ty: u16, number: u16, experimenter: u32) -> bool {
+        let id = TypeId {
+            ty: number,
+            experimenter,
+        };
+        self.open || matches!(self.list(ty), PropertyList::Types(list) if list.contains(&id))
+    }
+
     /// Returns `None` if a property does not list a field; otherwise, true if it lists the field
     /// with a mask.
     fn field(&self, ty: u16, field: &Field) -> Option<bool> {
@@ -38,7 +106,7 @@ impl Abilities {
     ///
     /// A delete is checked as well, since a match that no entry can have is an error and not an
     /// empty request.
-    pub(crate) fn check_match(&self, fields: &Match) -> Result<(), ErrorCode> {
+    fn check_match(&self, fields: &Match) -> Result<(), ErrorCode> {
         for one in fields.fields() {
             match self.field(MATCH, one.field) {
                 // A field that is not listed is allowed as the prerequisite of a listed one.
@@ -69,8 +137,7 @@ impl Abilities {
         // 7.2.3.11.
         let ethernet = FieldMatch::exact(PACKET_TYPE, 0);
         let wanted = named.unwrap_or(&ethernet);
-        let types = self.list(PACKET_TYPES);
-        if matches!(types, PropertyList::Values(types) if types.contains(wanted)) {
+        if self.has_packet_type(wanted) {
             return Ok(());
         }
         Err(BadMatch::BAD_VALUE)
@@ -94,7 +161,7 @@ impl Abilities {
     ///
     /// A field counts as omitted only if its prerequisites are met, because a match could not name
     /// it otherwise. Not called for the table-miss entry, which omits all.
-    pub(crate) fn check_omitted(&self, fields: &Match) -> Result<(), ErrorCode> {
+    fn check_omitted(&self, fields: &Match) -> Result<(), ErrorCode> {
         let PropertyList::Fields(list) = self.list(MATCH) else {
             return Ok(());
         };
@@ -117,11 +184,7 @@ impl Abilities {
     ///
     /// Errors: BAD_INSTRUCTION with UNSUP_INST, BAD_TABLE_ID, UNSUP_METADATA or
     /// UNSUP_METADATA_MASK, or BAD_ACTION with BAD_TYPE or BAD_SET_TYPE.
-    pub(crate) fn check_instruction(
-        &self,
-        instruction: &Instruction,
-        miss: u16,
-    ) -> Result<(), ErrorCode> {
+    fn check_instruction(&self, instruction: &Instruction, miss: u16) -> Result<(), ErrorCode> {
         let experimenter = if let Instruction::Experimenter(value) = instruction {
             value.row.experimenter
         } else {
@@ -149,8 +212,7 @@ impl Abilities {
                 Err(BadInstruction::UNSUP_METADATA_MASK)
             }
             Instruction::GotoTable(table) => {
-                let next = &self.next[usize::from(miss)];
-                if matches!(next, PropertyList::Tables(next) if next.contains(table)) {
+                if self.has_next(*table, miss) {
                     return Ok(());
                 }
                 Err(BadInstruction::BAD_TABLE_ID)
@@ -192,6 +254,11 @@ impl Abilities {
         }
         Ok(())
     }
+}
+
+/// Returns true if a match covers all packets of a packet type.
+fn is_of_all(fields: &Match) -> bool {
+    fields.fields().iter().all(|one| one.field == PACKET_TYPE)
 }
 
 /// The error for a mask that a field of this style may not have.
