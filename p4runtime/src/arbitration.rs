@@ -137,15 +137,15 @@ impl Arbitration {
         primaries.map(|member| member.stream).collect()
     }
 
-    /// Errors: there is no such role; who has this election id is not its primary.
-    pub fn check(&self, role: &str, election: u128) -> Result<()> {
+    /// Errors: there is no such role; who has this election id, or none, is not its primary.
+    pub fn check(&self, role: &str, election: Option<u128>) -> Result<()> {
         let row = self.roles.get(role);
         // The role without a name is always there.
         if row.is_none() && !role.is_empty() {
             return Err(Refusal::not_found("there is no such role"));
         }
         match row.and_then(Role::primary) {
-            Some(member) if member.election == Some(election) => Ok(()),
+            Some(member) if member.election == election => Ok(()),
             _ => Err(Refusal::denied("only the primary controller may write")),
         }
     }
@@ -164,13 +164,14 @@ mod tests {
         assert_eq!(code(&roles, 1), Some(Code::Ok));
         assert_eq!(code(&roles, 2), Some(Code::AlreadyExists));
         roles.update(3, "", Some(4)).expect_err("taken");
-        roles.check("", 5).expect("the primary");
-        roles.check("", 4).expect_err("a backup");
-        let refused = roles.check("other", 5).expect_err("of another role");
+        roles.check("", Some(5)).expect("the primary");
+        roles.check("", Some(4)).expect_err("a backup");
+        let refused = roles.check("other", Some(5));
+        let refused = refused.expect_err("of another role");
         assert_eq!(refused.code, Code::NotFound);
         assert_eq!(roles.leave(1), [2]);
         assert_eq!(code(&roles, 2), Some(Code::NotFound));
-        roles.check("", 4).expect_err("not the highest ever");
+        roles.check("", Some(4)).expect_err("not the highest ever");
         assert_eq!(roles.update(2, "", Some(5)).expect("as high"), [2]);
         assert_eq!(code(&roles, 2), Some(Code::Ok));
         assert_eq!(roles.update(2, "", Some(1)).expect("steps down"), [2]);
@@ -183,6 +184,20 @@ mod tests {
         roles.update(1, "", None).expect("backup");
         assert_eq!(roles.standing(1).map(|s| s.code), Some(Code::NotFound));
         assert!(roles.primaries().is_empty());
+        roles.check("", None).expect_err("a backup");
+    }
+
+    #[test]
+    fn election_id_0_is_the_lowest_and_not_the_same_as_none() {
+        let mut roles = Arbitration::default();
+        roles.update(1, "", None).expect("a backup");
+        assert_eq!(roles.update(2, "", Some(0)).expect("primary"), [1, 2]);
+        assert_eq!(roles.primaries(), [2]);
+        roles.check("", Some(0)).expect("the primary");
+        roles.check("", None).expect_err("a backup");
+        roles.update(3, "", Some(0)).expect_err("taken");
+        roles.update(3, "", Some(1)).expect("higher");
+        roles.check("", Some(0)).expect_err("a backup now");
     }
 
     #[test]
@@ -203,12 +218,12 @@ mod tests {
             .expect("in place of role 7");
         roles.update(1001, "role 3", Some(8)).expect("it is there");
         roles
-            .check("role 3", 8)
+            .check("role 3", Some(8))
             .expect_err("its highest id is known");
         roles.leave(1001);
         roles
             .update(1002, "role 7", Some(1))
             .expect("in place of role 3");
-        roles.check("role 7", 1).expect("it is new");
+        roles.check("role 7", Some(1)).expect("it is new");
     }
 }

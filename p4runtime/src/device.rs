@@ -9,7 +9,7 @@ use tonic::Code;
 
 use crate::change::{commit, refused};
 use crate::digests::{data, nanoseconds};
-use crate::entities::{Step, Target, steps};
+use crate::entities::{Step, Target};
 use crate::error::{Refusal, Result};
 use crate::job::{Change, Link, Report};
 use crate::pipeline::Pipeline;
@@ -78,7 +78,7 @@ impl Device {
     }
 
     /// The pipeline. Errors: there is none.
-    fn running(&self) -> Result<Pipeline> {
+    pub fn running(&self) -> Result<Pipeline> {
         let running = self.pipelines().running.clone();
         // Controllers look for these words to tell it from other failures.
         running.ok_or_else(|| Refusal::precondition("no forwarding pipeline config is set"))
@@ -199,25 +199,16 @@ impl Device {
         }
     }
 
-    /// The pipeline that these entities are read from. Errors: there is none, or what is asked for
-    /// is not there.
-    pub fn plan(&self, asked: &[Entity]) -> Result<Pipeline> {
-        let pipeline = self.running()?;
-        for entity in asked {
-            steps(&pipeline.info, entity)?;
-        }
-        Ok(pipeline)
-    }
-
-    /// Does a step. Errors: what is asked for does not fit; the pipeline is another now.
+    /// Does a step. Returns what it read and the step that reads the rest, or why what is asked for
+    /// does not fit. Errors: the pipeline is another now.
     pub async fn read(
         &self,
         pipeline: &Pipeline,
         step: Step,
-    ) -> Result<(Vec<Entity>, Option<Step>)> {
+    ) -> Result<Result<(Vec<Entity>, Option<Step>)>> {
         let _turn = self.turn(pipeline).await?;
         self.act(pipeline, move |target| target.view().read(&step))
-            .await?
+            .await
     }
 
     /// Waits for a turn. Errors: the pipeline is another now.

@@ -7,7 +7,7 @@ use bofuss_p4::Digest;
 use prost::Message;
 
 use crate::info::{DigestInfo, DigestShape};
-use crate::value::canonical;
+use crate::value::{canonical, canonical_signed};
 use crate::wire::entities::{DigestEntryConfig, P4Data, P4DataData, P4Header, P4StructLike};
 use crate::wire::messages::DigestList;
 
@@ -139,11 +139,16 @@ pub fn nanoseconds(now: u64) -> i64 {
     i64::try_from(now.saturating_mul(1000)).unwrap_or(i64::MAX)
 }
 
-/// The data of a digest, as its P4Info describes it. Numbers below 0 are in two's complement, as
-/// wide as their fields.
+/// The data of a digest, as its P4Info describes it.
 pub fn data(info: &DigestInfo, digest: &Digest) -> P4Data {
-    let values = digest.values.iter().zip(&info.widths);
-    let bytes = values.map(|(value, width)| canonical(value, (value.bits() as u32).max(*width)));
+    let values = digest.values.iter().zip(&info.fields);
+    let bytes = values.map(|(value, (width, signed))| {
+        if *signed || value.is_negative() {
+            canonical_signed(value)
+        } else {
+            canonical(value, (value.bits() as u32).max(*width))
+        }
+    });
     let bits = |bytes| P4Data {
         data: Some(P4DataData::Bitstring(bytes)),
     };
@@ -251,15 +256,15 @@ mod tests {
     }
 
     #[test]
-    fn a_number_below_0_is_as_wide_as_its_field() {
+    fn signed_fields_are_in_two_s_complement_also_above_0() {
         let shape = DigestShape::Tuple;
-        let widths = vec![8, 12, 0];
+        let fields = vec![(8, true), (12, true), (0, false), (16, true), (16, false)];
         let info = DigestInfo {
             id: 1,
             shape,
-            widths,
+            fields,
         };
-        let values = [-2, -739, 300].map(Int::Small).into();
+        let values = [-2, -739, 300, 200, 200].map(Int::Small).into();
         let sent = data(&info, &Digest { list: 0, values });
         let Some(P4DataData::Tuple(sent)) = sent.data else {
             panic!("{sent:?}");
@@ -267,7 +272,7 @@ mod tests {
         let bits = |bytes: &[u8]| P4Data {
             data: Some(P4DataData::Bitstring(bytes.to_vec())),
         };
-        let wanted = [bits(&[0xfe]), bits(&[0x0d, 0x1d]), bits(&[1, 0x2c])];
-        assert_eq!(sent.members, wanted);
+        let wanted: [&[u8]; 5] = [&[0xfe], &[0xfd, 0x1d], &[1, 0x2c], &[0, 200], &[200]];
+        assert_eq!(sent.members, wanted.map(bits));
     }
 }

@@ -12,7 +12,7 @@ use crate::wire::messages::{Any, Error, Status};
 const MAX_MESSAGE: usize = 1024;
 /// The details that one response has room for, in bytes.
 const MAX_DETAILS: usize = 4096;
-/// The most updates for whose codes there is this room.
+/// The most updates or requests for whose codes there is this room.
 const MAX_CODES: usize = 96;
 
 /// Why something is refused: a code of gRPC and a sentence.
@@ -94,10 +94,10 @@ impl From<Refusal> for tonic::Status {
     }
 }
 
-/// The answer to a batch: one result for each update, in their order. All went well, or the status
-/// names the first that failed and has one `p4.v1.Error` for each update, or only the codes where
-/// messages have no room; of more than [`MAX_CODES`] updates, none.
-pub(crate) fn batch(results: &[Result<()>]) -> std::result::Result<(), tonic::Status> {
+/// The answer to a batch: one result for each of its updates or requests, as `what` calls them, in
+/// their order. All went well, or the status names the first that failed and has one `p4.v1.Error`
+/// for each, or only the codes where messages have no room; of more than [`MAX_CODES`], none.
+pub(crate) fn batch(what: &str, results: &[Result<()>]) -> std::result::Result<(), tonic::Status> {
     let mut failures = results.iter().zip(1..);
     let first = failures.find_map(|(result, number)| Some((result.as_ref().err()?, number)));
     let Some((refusal, number)) = first else {
@@ -105,7 +105,7 @@ pub(crate) fn batch(results: &[Result<()>]) -> std::result::Result<(), tonic::St
     };
     let failed = 1 + failures.filter(|(result, _)| result.is_err()).count();
     let all = results.len();
-    let mut message = format!("{failed} of {all} updates failed, the first is {number}: {refusal}");
+    let mut message = format!("{failed} of {all} {what} failed, the first is {number}: {refusal}");
     message.truncate(message.floor_char_boundary(MAX_MESSAGE));
     if all > MAX_CODES {
         return Err(tonic::Status::new(Code::Unknown, message));
@@ -149,7 +149,7 @@ mod tests {
         for all in [2, MAX_CODES, MAX_CODES + 1, 100_000] {
             let mut results = vec![Err(refusal.clone()); all];
             results[0] = Ok(());
-            let status = batch(&results).expect_err("all but one failed");
+            let status = batch("updates", &results).expect_err("all but one failed");
             let begin = format!("{} of {all} updates failed, the first is 2: an ", all - 1);
             assert!(status.message().starts_with(&begin), "{status}");
             assert!(status.message().len() <= MAX_MESSAGE);
@@ -159,6 +159,6 @@ mod tests {
                 .details;
             assert_eq!(details.len(), if all > MAX_CODES { 0 } else { all });
         }
-        assert!(batch(&[Ok(()), Ok(())]).is_ok());
+        assert!(batch("requests", &[Ok(()), Ok(())]).is_ok());
     }
 }

@@ -8,7 +8,7 @@ use prost::Message;
 use crate::error::{Refusal, Result};
 use crate::packets::Layout;
 use crate::value::width;
-use crate::wire::config::{ActionRefScope, MatchFieldMatchType, P4Info, Preamble};
+use crate::wire::config::{ActionRefScope, MatchFieldMatchType, P4Info, Preamble, SumOfMembers};
 
 /// A field of a key, in the order of the program's key.
 #[derive(Debug)]
@@ -55,6 +55,8 @@ pub struct ProfileInfo {
     pub max_group_size: i32,
     /// The size of a group is the number of its members, and not the sum of their weights.
     counts_members: bool,
+    /// The highest weight of a member, if there is one.
+    pub max_weight: Option<u32>,
     /// The program's actions of the profile's tables, by the ids of actions.
     pub actions: BTreeMap<u32, usize>,
 }
@@ -78,6 +80,8 @@ pub struct ArrayInfo {
     pub size: usize,
     /// The bits of a register.
     pub width: u32,
+    /// A register is in two's complement.
+    pub signed: bool,
 }
 
 /// How a digest's values are put together.
@@ -94,8 +98,8 @@ pub enum DigestShape {
 pub struct DigestInfo {
     pub id: u32,
     pub shape: DigestShape,
-    /// The bits of each value; 0 for what is no field.
-    pub widths: Vec<u32>,
+    /// The bits of each value, 0 for what is no field, and whether it is signed.
+    pub fields: Vec<(u32, bool)>,
 }
 
 /// A value set of the parser.
@@ -234,6 +238,7 @@ impl Info {
                 index,
                 max_group_size: row.max_group_size,
                 counts_members: row.sum_of_members.is_some(),
+                max_weight: row.sum_of_members.as_ref().and_then(max_weight),
                 actions: actions.map(|(id, action)| (*id, action.index)).collect(),
             };
             self.profiles.insert(*id, profile);
@@ -265,6 +270,7 @@ impl Info {
                 name: name.clone(),
                 size: arrays[index].size,
                 width: arrays[index].width,
+                signed: false,
             };
             Ok::<_, Refusal>((*id, array))
         };
@@ -277,8 +283,10 @@ impl Info {
                 .extend([array("meter", Named::Meter, &row.preamble)?]);
         }
         for row in &p4info.registers {
-            self.registers
-                .extend([array("register", Named::Register, &row.preamble)?]);
+            let (id, mut register) = array("register", Named::Register, &row.preamble)?;
+            let bits = row.type_spec.as_ref().and_then(|t| t.bitstring.as_ref());
+            register.signed = bits.is_some_and(|bits| bits.int.is_some());
+            self.registers.insert(id, register);
         }
         for row in &p4info.value_sets {
             let Preamble { id, name, .. } = preamble(&row.preamble)?;
@@ -307,7 +315,7 @@ impl Info {
             let info = DigestInfo {
                 id: *id,
                 shape,
-                widths: program.digests[index].widths.clone(),
+                fields: program.digests[index].fields.clone(),
             };
             self.digests.insert(index, info);
         }
@@ -319,6 +327,12 @@ impl Info {
         let id = self.action_ids.get(&program.actions[action].name);
         id.copied().unwrap_or(0)
     }
+}
+
+/// The highest weight of a member. As with other limits of P4Info, 0 or less is none.
+fn max_weight(sum: &SumOfMembers) -> Option<u32> {
+    let most = u32::try_from(sum.max_member_weight?).ok();
+    most.filter(|most| *most > 0)
 }
 
 fn field_info(

@@ -16,6 +16,7 @@ use crate::arbitration::StreamId;
 use crate::device::Device;
 use crate::entities::steps;
 use crate::error::{Refusal, Result, batch};
+use crate::pipeline::Pipeline;
 use crate::room::{Peer, Share};
 use crate::streams::Outgoing;
 use crate::wire::entities::Entity;
@@ -42,6 +43,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SHORT: usize = 64 << 10;
 /// How long a stream has for its first message.
 const FIRST_MESSAGE: Duration = Duration::from_secs(10);
+
+/// Takes the responses of a read.
+type Answers = mpsc::Sender<Result<ReadResponse, Status>>;
 
 /// The service. Clones share it.
 #[derive(Clone)]
@@ -121,7 +125,7 @@ impl Calls {
             let what = "batches that are made whole or not at all are not there";
             return Err(Refusal::missing(what).into());
         }
-        batch(&self.device.write(request.updates, may).await?)?;
+        batch("updates", &self.device.write(request.updates, may).await?)?;
         Ok(Response::new(WriteResponse {}))
     }
 
@@ -161,39 +165,69 @@ impl Calls {
             return Err(Refusal::new(Code::ResourceExhausted, what).into());
         }
         take::<Entity>(share.as_ref(), asked.len())?;
-        let pipeline = self.device.plan(&asked)?;
+        let pipeline = self.device.running()?;
         let (queue, answers) = mpsc::channel(READ_ROOM);
         tokio::spawn(async move {
             // What the request took is given back when all is read.
             let _share = share;
-            let steps = asked
-                .iter()
-                .flat_map(|entity| steps(&pipeline.info, entity).unwrap_or_default());
-            for step in steps {
-                let mut next = Some(step);
-                while let Some(step) = next {
-                    let read = self.device.read(&pipeline, step).await;
-                    let answer = match read {
-                        Ok((entities, rest)) => {
-                            next = rest;
-                            if entities.is_empty() {
-                                continue;
-                            }
-                            Ok(ReadResponse { entities })
-                        }
-                        Err(refusal) => {
-                            // The reader learns why its stream ends here.
-                            let _ = queue.send(Err(refusal.into())).await;
-                            return;
-                        }
-                    };
-                    if !matches!(timeout(PATIENCE, queue.send(answer)).await, Ok(Ok(()))) {
-                        return;
-                    }
-                }
+            let status = match self.read_all(&pipeline, &asked, &queue).await {
+                Ok(results) => batch("requests", &results).err(),
+                Err(end) => end.map(Status::from),
+            };
+            if let Some(status) = status {
+                // The reader learns why its stream ends here, if it still reads.
+                let _ = timeout(PATIENCE, queue.send(Err(status))).await;
             }
         });
         Ok(Response::new(ReceiverStream::new(answers)))
+    }
+
+    /// Reads what all entities of a request ask for, one after the other. Returns what became of
+    /// each. Errors: why no further one is read; `None` if nobody takes it.
+    async fn read_all(
+        &self,
+        pipeline: &Pipeline,
+        asked: &[Entity],
+        queue: &Answers,
+    ) -> Result<Vec<Result<()>>, Option<Refusal>> {
+        let mut results = Vec::with_capacity(asked.len());
+        for entity in asked {
+            results.push(self.read_one(pipeline, entity, queue).await?);
+        }
+        Ok(results)
+    }
+
+    /// Reads what one entity asks for. Returns what became of it. Errors: as for
+    /// [`Self::read_all`].
+    async fn read_one(
+        &self,
+        pipeline: &Pipeline,
+        asked: &Entity,
+        queue: &Answers,
+    ) -> Result<Result<()>, Option<Refusal>> {
+        let steps = match steps(&pipeline.info, asked) {
+            Ok(steps) => steps,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        for step in steps {
+            let mut next = Some(step);
+            while let Some(step) = next {
+                let read = self.device.read(pipeline, step).await.map_err(Some)?;
+                let (entities, rest) = match read {
+                    Ok(read) => read,
+                    Err(refusal) => return Ok(Err(refusal)),
+                };
+                next = rest;
+                if entities.is_empty() {
+                    continue;
+                }
+                let answer = Ok(ReadResponse { entities });
+                if !matches!(timeout(PATIENCE, queue.send(answer)).await, Ok(Ok(()))) {
+                    return Err(None);
+                }
+            }
+        }
+        Ok(Ok(()))
     }
 
     pub async fn stream(

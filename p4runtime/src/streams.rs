@@ -115,9 +115,6 @@ impl Streams {
             return Err(Refusal::invalid(what));
         }
         let election = update.election_id.as_ref().map(number);
-        if election == Some(0) {
-            return Err(Refusal::invalid("an election id is above 0"));
-        }
         let mut state = self.state();
         let notify = state
             .arbitration
@@ -132,9 +129,8 @@ impl Streams {
 
     /// Errors: who has this election id may not write as this role.
     pub fn check(&self, role_id: u64, role: &str, election: Option<&Uint128>) -> Result<()> {
-        let election = election.map_or(0, number);
         let role = role_name(role_id, role);
-        self.state().arbitration.check(&role, election)
+        self.state().arbitration.check(&role, election.map(number))
     }
 
     /// Errors: the stream is not that of a primary.

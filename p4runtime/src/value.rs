@@ -20,6 +20,40 @@ pub fn parse(bytes: &[u8], width: u32, name: &str) -> Result<Int> {
     Ok(Int::from_bytes(bytes))
 }
 
+/// The number that a byte string is in two's complement. Errors: it is empty, or does not fit a
+/// signed field of `width` bits.
+pub fn parse_signed(bytes: &[u8], width: u32, name: &str) -> Result<Int> {
+    if bytes.is_empty() {
+        return Err(Refusal::invalid(format!("{name} has no value")));
+    }
+    // Copies of the sign in front say nothing.
+    let repeats = |pair: &&[u8]| matches!(pair, [0, ..0x80] | [0xff, 0x80..]);
+    let start = bytes.windows(2).take_while(repeats).count();
+    let bytes = &bytes[start..];
+    if bytes.len() <= width.div_ceil(8) as usize {
+        let value = Int::from_bytes(bytes).signed(bytes.len() as u32 * 8);
+        if value.signed(width) == value {
+            return Ok(value);
+        }
+    }
+    let what = format!("{name} is signed and has {width} bits, which its value does not fit");
+    Err(Refusal::new(tonic::Code::OutOfRange, what))
+}
+
+/// The shortest byte string of a number in two's complement: at least one byte.
+pub fn canonical_signed(value: &Int) -> Vec<u8> {
+    let magnitude = if value.is_negative() {
+        value.not()
+    } else {
+        value.clone()
+    };
+    // One bit is the sign.
+    let count = (magnitude.bits() + 1).div_ceil(8);
+    let mut bytes = Vec::new();
+    value.append_to(count as u32 * 8, &mut bytes);
+    bytes
+}
+
 /// The shortest byte string of a number of `width` bits: at least one byte.
 pub fn canonical(value: &Int, width: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -59,5 +93,32 @@ mod tests {
             "x has 9 bits, and its value 10"
         );
         parse(&[], 9, "x").expect_err("no byte");
+    }
+
+    #[test]
+    fn signed_numbers_have_the_byte_strings_of_the_specification() {
+        for (width, number, bytes, shortest) in [
+            (8, 99, &[0x63][..], &[0x63][..]),
+            (8, -99, &[0xff, 0x9d], &[0x9d]),
+            (12, -739, &[0xfd, 0x1d], &[0xfd, 0x1d]),
+            (16, 0, &[0, 0], &[0]),
+            (16, 200, &[0, 0, 200], &[0, 200]),
+            (32, -1, &[0xff; 4], &[0xff]),
+            (8, -128, &[0x80], &[0x80]),
+        ] {
+            let number = Int::Small(number);
+            assert_eq!(parse_signed(bytes, width, "x").as_ref(), Ok(&number));
+            assert_eq!(canonical_signed(&number), shortest, "{number}");
+        }
+        for (width, bytes) in [
+            (8, &[0, 0x9d][..]),
+            (12, &[0x8d, 0x1d]),
+            (12, &[8, 0]),
+            (16, &[1, 0, 0]),
+            (16, &[]),
+        ] {
+            let refused = parse_signed(bytes, width, "x");
+            refused.expect_err("it is empty or does not fit");
+        }
     }
 }

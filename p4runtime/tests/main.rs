@@ -9,4 +9,5 @@ mod greedy;
 mod hostile;
 mod profiles;
 mod service;
+mod specification;
 mod tls;

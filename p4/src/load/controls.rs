@@ -340,10 +340,15 @@ fn one_match(node: &Node<'_>, part: &KeyPart) -> Result<Match> {
         MatchKind::Exact => Match::Exact(value("key")?),
         MatchKind::Valid => Match::Exact(Int::from(node.get("key")?.boolean()?)),
         MatchKind::Lpm => {
-            let length = node.get("prefix_length")?.number(u64::from(part.width))?;
-            Match::Lpm(value("key")?, length as u32)
+            let length = node.get("prefix_length")?.number(u64::from(part.width))? as u32;
+            let (key, mask) = Match::Lpm(value("key")?, length).value_and_mask(part.width);
+            Match::Lpm(key.and(&mask), length)
         }
-        MatchKind::Ternary => Match::Ternary(value("key")?, value("mask")?),
+        MatchKind::Ternary => {
+            // A source may name bits that its mask leaves out.
+            let (key, mask) = (value("key")?, value("mask")?);
+            Match::Ternary(key.and(&mask), mask)
+        }
         MatchKind::Optional => match node.find("key")? {
             Some(_) => Match::Exact(value("key")?),
             None => Match::Any,

@@ -125,17 +125,18 @@ fn field_lists<'a>(
         let elements = node.list("elements")?;
         let elements: Result<Vec<_>> = elements.iter().map(|e| loader.data(e)).collect();
         let elements = elements?;
-        let width = |element: &Data| {
+        let field = |element: &Data| {
             if let Data::Field(field) = element {
-                loader.program.fields[*field].width
+                let row = &loader.program.fields[*field];
+                (row.width, row.signed)
             } else {
-                0
+                (0, false)
             }
         };
         lists.push(FieldList {
             id: node.get("id")?.number(u64::MAX)?,
             name: name(&node)?,
-            widths: elements.iter().map(width).collect(),
+            fields: elements.iter().map(field).collect(),
             elements,
         });
     }

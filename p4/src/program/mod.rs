@@ -305,8 +305,8 @@ pub struct FieldList {
     pub name: String,
     /// What it has, in order.
     pub elements: Vec<Data>,
-    /// The bits of each element; 0 for what is no field.
-    pub widths: Vec<u32>,
+    /// The bits of each element, 0 for what is no field, and whether it is in two's complement.
+    pub fields: Vec<(u32, bool)>,
 }
 
 /// Fields of the metadata that the architecture writes or reads, if the program has them.

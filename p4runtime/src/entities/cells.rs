@@ -7,7 +7,7 @@ use super::amounts::{count, no_colors, rates, shown_count, shown_rates};
 use super::{Target, View, entity};
 use crate::error::{Refusal, Result};
 use crate::info::{ArrayInfo, Info};
-use crate::value::{canonical, parse};
+use crate::value::{canonical, canonical_signed, parse, parse_signed};
 use crate::wire::entities::{
     CounterEntry, Entity, EntityKind, Index, MeterEntry, P4Data, P4DataData, RegisterEntry,
 };
@@ -92,7 +92,11 @@ impl Target<'_> {
             return Err(Refusal::invalid("the data of a register is a bit string"));
         };
         let info = &self.info.registers[&entry.register_id];
-        let value = parse(bytes, info.width, &info.name)?;
+        let value = if info.signed {
+            parse_signed(bytes, info.width, &info.name)?.wrapped(info.width)
+        } else {
+            parse(bytes, info.width, &info.name)?
+        };
         for cell in cells {
             self.switch
                 .externs_mut()
@@ -129,7 +133,11 @@ impl View<'_> {
             }
             Cell::Register => {
                 let value = self.switch.externs().register(array.index, index)?;
-                let data = P4DataData::Bitstring(canonical(&value, array.width));
+                let data = P4DataData::Bitstring(if array.signed {
+                    canonical_signed(&value.signed(array.width))
+                } else {
+                    canonical(&value, array.width)
+                });
                 EntityKind::RegisterEntry(RegisterEntry {
                     register_id: id,
                     index: shown,

@@ -6,7 +6,7 @@ use tonic::Code;
 
 use super::{Target, View, entity};
 use crate::error::{Refusal, Result};
-use crate::info::TableInfo;
+use crate::info::{ProfileInfo, TableInfo};
 use crate::side::{FIRST_OWN, OneShot};
 use crate::wire::entities::{
     ActionProfileActionSet, ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember,
@@ -60,7 +60,8 @@ impl Target<'_> {
             if member.watch_kind.is_some() {
                 return Err(Refusal::missing("watched ports are not there"));
             }
-            members.push((not_own(member.member_id)?, weight(member.weight)?));
+            let weight = weight(profile, member.weight)?;
+            members.push((not_own(member.member_id)?, weight));
         }
         let size = profile.group_size(members.iter().map(|(_, weight)| *weight));
         let most = [group.max_size, profile.max_group_size];
@@ -99,7 +100,8 @@ impl Target<'_> {
             let found = profile.actions.get(&action.action_id);
             let absent = || Refusal::invalid("the action profile has no such action");
             let data = self.action_data(action)?;
-            bound.push(((*found.ok_or_else(absent)?, data), weight(row.weight)?));
+            let weight = weight(profile, row.weight)?;
+            bound.push(((*found.ok_or_else(absent)?, data), weight));
         }
         let size = profile.group_size(bound.iter().map(|(_, weight)| *weight));
         if profile.max_group_size > 0 && size > profile.max_group_size as u64 {
@@ -237,9 +239,14 @@ fn check(kind: UpdateType, id: u32, there: bool) -> Result<()> {
     }
 }
 
-fn weight(weight: i32) -> Result<u32> {
+/// The weight of a member. Errors: it is not above 0, or above what the P4Info allows.
+fn weight(profile: &ProfileInfo, weight: i32) -> Result<u32> {
+    let most = profile.max_weight.unwrap_or(u32::MAX);
     match u32::try_from(weight) {
-        Ok(weight) if weight > 0 => Ok(weight),
-        _ => Err(Refusal::invalid("a weight is not above 0")),
+        Ok(weight) if weight > 0 && weight <= most => Ok(weight),
+        _ => {
+            let what = format!("a member has the weight {weight}, which is not 1 to {most}");
+            Err(Refusal::invalid(what))
+        }
     }
 }

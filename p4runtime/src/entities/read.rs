@@ -1,11 +1,11 @@
 //! Reads entities in steps, so that none takes the switch for long.
 
-use bofuss_p4::{Does, Match};
+use bofuss_p4::Does;
 
 use super::amounts::{no_colors, shown_count, shown_rates};
 use super::cells::{Cell, arrays};
-use super::keys::parse_key;
-use super::tables::priority;
+use super::keys::{parse_key, write_key};
+use super::tables::{needs_priority, priority};
 use super::{View, entity, no_externs};
 use crate::error::{Refusal, Result};
 use crate::info::{Info, TableInfo};
@@ -212,8 +212,13 @@ impl View<'_> {
                 Form::Counter | Form::Meter => (Vec::new(), None),
             });
         }
-        if !asked.r#match.is_empty() {
-            let key: Vec<Match> = parse_key(table, &asked.r#match)?;
+        let key = match &asked.r#match[..] {
+            [] => None,
+            fields => Some(parse_key(table, fields)?),
+        };
+        // Without a priority, the entries of all that have this key are meant.
+        let is_one = asked.priority != 0 || !needs_priority(table) || !matches!(form, Form::Entry);
+        if let Some(key) = key.clone().filter(|_| is_one) {
             let handle = self.handle(table, key, priority(table, asked)?)?;
             let found = handle.filter(|handle| self.is_asked(id, table, asked, *handle));
             if found.is_none() && !matches!(form, Form::Entry) {
@@ -226,9 +231,14 @@ impl View<'_> {
         let handles: Vec<usize> = entries.take(AT_ONCE).map(|(handle, _)| handle).collect();
         let next = handles.last().filter(|_| handles.len() == AT_ONCE);
         let next = next.map(|last| Step::Entries(id, form, Box::new(asked.clone()), last + 1));
+        let key = key.map(|key| write_key(table, &key));
+        let has_key = |handle| {
+            let mut keys = key.iter();
+            keys.all(|key| self.show_key(id, table, handle).r#match == *key)
+        };
         let shown = handles
             .into_iter()
-            .filter(|handle| self.is_asked(id, table, asked, *handle));
+            .filter(|handle| has_key(*handle) && self.is_asked(id, table, asked, *handle));
         let shown = shown.map(|handle| self.show_as(id, form, asked, handle));
         Ok((shown.collect(), next))
     }

@@ -184,8 +184,10 @@ impl Target<'_> {
     fn check_direct(&self, table: &TableInfo, entry: &TableEntry) -> Result<()> {
         let row = &self.switch.program().tables[table.index];
         let has_timeout = entry.idle_timeout_ns > 0 || entry.time_since_last_hit.is_some();
-        if entry.idle_timeout_ns < 0 || has_timeout && !table.has_timeout {
-            return Err(Refusal::invalid("the table has no idle timeouts"));
+        // Entries that the program fixes have none, whatever others of the table could have.
+        let may_have = table.has_timeout && !table.is_const;
+        if entry.idle_timeout_ns < 0 || has_timeout && !may_have {
+            return Err(Refusal::invalid("the entries have no idle timeouts"));
         }
         no_colors(entry.meter_counter_data.is_some())?;
         if entry.meter_config.is_some() && row.meter.is_none() {
@@ -425,14 +427,19 @@ impl View<'_> {
     }
 }
 
-/// The priority of an entry. Errors: it needs one, or must not have one.
-pub fn priority(table: &TableInfo, entry: &TableEntry) -> Result<i32> {
-    let needs = table.fields.iter().any(|field| {
+/// Whether entries of a table need a priority.
+pub fn needs_priority(table: &TableInfo) -> bool {
+    table.fields.iter().any(|field| {
         matches!(
             field.kind,
             MatchKind::Ternary | MatchKind::Range | MatchKind::Optional
         )
-    });
+    })
+}
+
+/// The priority of an entry. Errors: it needs one, or must not have one.
+pub fn priority(table: &TableInfo, entry: &TableEntry) -> Result<i32> {
+    let needs = needs_priority(table);
     if needs != (entry.priority > 0) || entry.priority < 0 {
         let what = if needs { "need a" } else { "have no" };
         let what = format!("entries of {} {what} priority", table.name);

@@ -149,11 +149,16 @@ pub struct ActionProfile {
     pub size: i64,
     #[prost(int32, tag = "5")]
     pub max_group_size: i32,
-    /// A `SumOfMembers` as it came, encoded: whether it is there says enough.
-    #[prost(bytes = "vec", optional, tag = "7")]
-    pub sum_of_members: Option<Vec<u8>>,
+    #[prost(message, optional, tag = "7")]
+    pub sum_of_members: Option<SumOfMembers>,
     #[prost(bool, tag = "8")]
     pub weights_disallowed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct SumOfMembers {
+    #[prost(int32, optional, tag = "1")]
+    pub max_member_weight: Option<i32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -269,11 +274,23 @@ pub struct ValueSet {
 pub struct Register {
     #[prost(message, optional, tag = "1")]
     pub preamble: Option<Preamble>,
-    /// A `P4DataTypeSpec` as it came, encoded: which of its fields is there says enough.
-    #[prost(bytes = "vec", tag = "2")]
-    pub type_spec: Vec<u8>,
+    #[prost(message, optional, tag = "2")]
+    pub type_spec: Option<P4DataTypeSpec>,
     #[prost(int32, tag = "3")]
     pub size: i32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct P4DataTypeSpec {
+    #[prost(message, optional, tag = "1")]
+    pub bitstring: Option<P4BitstringLikeTypeSpec>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct P4BitstringLikeTypeSpec {
+    /// A `P4IntTypeSpec` as it came, encoded: whether it is there says enough.
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub int: Option<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -193,33 +193,56 @@ impl Controller {
 
     /// Reads what an entity asks for.
     pub async fn read(&mut self, asked: EntityKind) -> Result<Vec<EntityKind>, Status> {
+        let (all, end) = self.read_all(vec![asked]).await;
+        end.map(|()| all)
+    }
+
+    /// Reads what entities ask for. Returns what came, and how the stream ended.
+    pub async fn read_all(
+        &mut self,
+        asked: Vec<EntityKind>,
+    ) -> (Vec<EntityKind>, Result<(), Status>) {
         self.grpc.ready().await.expect("it is up");
-        let request = ReadRequest {
+        let request = Request::new(ReadRequest {
             device_id: 1,
             role: String::new(),
-            entities: vec![entity(asked)],
-        };
+            entities: asked.into_iter().map(entity).collect(),
+        });
         let path = "/p4.v1.P4Runtime/Read".parse().expect("a path");
         let codec = ProstCodec::<ReadRequest, ReadResponse>::default();
-        let request = Request::new(request);
-        let answer = self.grpc.server_streaming(request, path, codec).await?;
-        let mut answers = answer.into_inner();
         let mut all = Vec::new();
-        while let Some(answer) = answers.message().await? {
-            all.extend(answer.entities.into_iter().filter_map(|e| e.entity));
+        let mut answers = match self.grpc.server_streaming(request, path, codec).await {
+            Ok(answer) => answer.into_inner(),
+            Err(status) => return (all, Err(status)),
+        };
+        loop {
+            match answers.message().await {
+                Ok(Some(answer)) => {
+                    all.extend(answer.entities.into_iter().filter_map(|e| e.entity));
+                }
+                Ok(None) => return (all, Ok(())),
+                Err(status) => return (all, Err(status)),
+            }
         }
-        Ok(all)
     }
 }
 
 /// What becomes of one update.
 pub async fn done(controller: &mut Controller, kind: UpdateType, entity: EntityKind) -> Code {
-    let Err(status) = controller.write(kind, vec![entity]).await else {
-        return Code::Ok;
-    };
+    match controller.write(kind, vec![entity]).await {
+        Ok(()) => Code::Ok,
+        Err(status) => codes(&status)[0],
+    }
+}
+
+/// The codes of all updates or requests of a batch, of which some failed.
+pub fn codes(status: &Status) -> Vec<Code> {
     let status = RpcStatus::decode(status.details()).expect("a google.rpc.Status");
-    let error = Error::decode(&*status.details[0].value).expect("a p4.v1.Error");
-    Code::from(error.canonical_code)
+    let codes = status.details.iter().map(|any| {
+        let error = Error::decode(&*any.value).expect("a p4.v1.Error");
+        Code::from(error.canonical_code)
+    });
+    codes.collect()
 }
 
 pub fn entity(kind: EntityKind) -> Entity {

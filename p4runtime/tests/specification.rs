@@ -1,0 +1,197 @@
+//! What the specification says of reads, signed data, weights and entries that a program fixes.
+
+use bofuss_p4runtime::Pipeline;
+use bofuss_p4runtime::wire::entities::{
+    ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember, CounterEntry, EntityKind,
+    FieldMatch, FieldMatchFieldMatchType, FieldMatchTernary, Index, P4Data, P4DataData,
+    RegisterEntry, TableEntry,
+};
+use bofuss_p4runtime::wire::messages::{
+    ForwardingPipelineConfig, SetForwardingPipelineConfigRequest,
+    SetForwardingPipelineConfigRequestAction, SetForwardingPipelineConfigResponse, Uint128,
+    UpdateType,
+};
+use tonic::Code;
+
+use crate::common::{Controller, action, codes, done, exact, file, id, start};
+
+/// A file of the program `controlled` as text, in which the first `from` after `place` is `to`.
+fn changed(end: &str, place: &str, from: &str, to: &str) -> String {
+    let text = String::from_utf8(file(end)).expect("it is text");
+    let at = text.find(place).expect("the place is there");
+    let (before, behind) = text.split_at(at);
+    assert!(behind.contains(from), "{from}");
+    before.to_owned() + &behind.replacen(from, to, 1)
+}
+
+/// Sets a program with its P4Info.
+async fn set(controller: &mut Controller, p4info: &str, json: Vec<u8>) {
+    let pipeline = Pipeline::new(p4info, json.clone()).expect("they fit");
+    let low = controller.election;
+    let request = SetForwardingPipelineConfigRequest {
+        device_id: 1,
+        election_id: Some(Uint128 { high: 0, low }),
+        action: SetForwardingPipelineConfigRequestAction::VerifyAndCommit as i32,
+        config: Some(ForwardingPipelineConfig {
+            p4info: pipeline.p4info().to_vec(),
+            p4_device_config: json,
+            cookie: None,
+        }),
+        ..SetForwardingPipelineConfigRequest::default()
+    };
+    let name = "SetForwardingPipelineConfig";
+    let set = controller.call::<_, SetForwardingPipelineConfigResponse>(name, request);
+    set.await.expect("the program is right");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_gives_what_fits_and_says_of_each_request_what_became_of_it() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let entry = |key| {
+        let send = action("MyIngress.send", &[3]);
+        EntityKind::TableEntry(exact("MyIngress.exactly", key, send))
+    };
+    let write = controller.write(UpdateType::Insert, vec![entry(5), entry(6)]);
+    write.await.expect("they fit");
+    let below = EntityKind::CounterEntry(CounterEntry {
+        counter_id: id("MyIngress.seen"),
+        index: Some(Index { index: -1 }),
+        data: None,
+    });
+    let nowhere = EntityKind::TableEntry(TableEntry {
+        table_id: 1,
+        ..TableEntry::default()
+    });
+    let mut unkeyed = exact("MyIngress.exactly", 7, action("MyIngress.send", &[3]));
+    unkeyed.r#match[0].field_id = 9;
+    let unkeyed = EntityKind::TableEntry(unkeyed);
+    let asked = vec![entry(5), below, nowhere, unkeyed, entry(6)];
+    let (read, end) = controller.read_all(asked).await;
+    assert_eq!(read, [entry(5), entry(6)]);
+    let end = end.expect_err("three are wrong");
+    assert_eq!(end.code(), Code::Unknown);
+    let begin = "3 of 5 requests failed, the first is 2: ";
+    assert!(end.message().starts_with(begin), "{end}");
+    use Code::{InvalidArgument, NotFound, Ok};
+    let expected = [Ok, InvalidArgument, NotFound, InvalidArgument, Ok];
+    assert_eq!(codes(&end), expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_without_a_priority_is_read_at_all_its_priorities() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let entry = |value, priority| {
+        let ternary = FieldMatchTernary {
+            value: vec![value],
+            mask: vec![0xf0],
+        };
+        TableEntry {
+            r#match: vec![FieldMatch {
+                field_id: 1,
+                field_match_type: Some(FieldMatchFieldMatchType::Ternary(ternary)),
+            }],
+            priority,
+            ..exact("MyIngress.masked", 0, action("MyIngress.send", &[3]))
+        }
+    };
+    let keys = [(0x10, 1), (0x20, 2), (0x10, 3)];
+    let entries = keys.map(|(value, priority)| EntityKind::TableEntry(entry(value, priority)));
+    let write = controller.write(UpdateType::Insert, entries.to_vec());
+    write.await.expect("they fit");
+    for (value, priority, expected) in [
+        (0x10, 0, vec![entries[0].clone(), entries[2].clone()]),
+        (0x10, 3, vec![entries[2].clone()]),
+        (0x10, 2, vec![]),
+        (0x30, 0, vec![]),
+    ] {
+        let asked = EntityKind::TableEntry(entry(value, priority));
+        let read = controller.read(asked).await.expect("the table is there");
+        assert_eq!(read, expected, "{value} {priority}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signed_register_is_read_and_written_in_two_s_complement() {
+    let running = start(false).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let p4info = changed("p4info.txt", "MyIngress.kept", "bit {", "int {");
+    set(&mut controller, &p4info, file("json")).await;
+    let cell = |index, bytes: &[u8]| {
+        EntityKind::RegisterEntry(RegisterEntry {
+            register_id: id("MyIngress.kept"),
+            index: Some(Index { index }),
+            data: Some(P4Data {
+                data: Some(P4DataData::Bitstring(bytes.to_vec())),
+            }),
+        })
+    };
+    for (bytes, expected) in [
+        (&[0xff][..], Code::Ok),
+        (&[0x80, 0], Code::Ok),
+        (&[0, 0x80, 0], Code::OutOfRange),
+        (&[0, 200], Code::Ok),
+    ] {
+        let modified = done(&mut controller, UpdateType::Modify, cell(0, bytes)).await;
+        assert_eq!(modified, expected, "{bytes:?}");
+        if expected == Code::Ok {
+            let read = controller.read(cell(0, &[])).await;
+            assert_eq!(read.expect("it is there"), [cell(0, bytes)]);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_weighs_no_more_than_the_p4info_allows() {
+    let running = start(false).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let most = "max_group_size: 4 sum_of_members { max_member_weight: 2 }";
+    let p4info = changed("p4info.txt", "MyIngress.choice", "max_group_size: 4", most);
+    set(&mut controller, &p4info, file("json")).await;
+    let action_profile_id = id("MyIngress.choice");
+    let member = EntityKind::ActionProfileMember(ActionProfileMember {
+        action_profile_id,
+        member_id: 1,
+        action: Some(action("MyIngress.set", &[7])),
+    });
+    let added = done(&mut controller, UpdateType::Insert, member).await;
+    assert_eq!(added, Code::Ok);
+    for (weight, expected) in [(3, Code::InvalidArgument), (2, Code::Ok)] {
+        let member = ActionProfileGroupMember {
+            member_id: 1,
+            weight,
+            watch_kind: None,
+        };
+        let group = EntityKind::ActionProfileGroup(ActionProfileGroup {
+            action_profile_id,
+            group_id: 1,
+            members: vec![member],
+            max_size: 4,
+        });
+        let added = done(&mut controller, UpdateType::Insert, group).await;
+        assert_eq!(added, expected, "{weight}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_that_the_program_fixes_have_no_timeout() {
+    let running = start(false).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let (no, yes) = ("\"support_timeout\" : false", "\"support_timeout\" : true");
+    let json = changed("json", "\"name\" : \"MyIngress.fixed\"", no, yes);
+    let p4info = String::from_utf8(file("p4info.txt")).expect("it is text");
+    set(&mut controller, &p4info, json.into_bytes()).await;
+    let fixed = TableEntry {
+        action: None,
+        ..exact("MyIngress.fixed", 1, action("MyIngress.send", &[1]))
+    };
+    for (idle_timeout_ns, expected) in [(1, Code::InvalidArgument), (0, Code::Ok)] {
+        let written = EntityKind::TableEntry(TableEntry {
+            idle_timeout_ns,
+            ..fixed.clone()
+        });
+        let modified = done(&mut controller, UpdateType::Modify, written).await;
+        assert_eq!(modified, expected, "{idle_timeout_ns}");
+    }
+}
