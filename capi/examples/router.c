@@ -35,5 +35,10 @@ int main(int count, char **arguments) {
     bofuss_p4_receive(router, 2000, 1, (bofuss_frame){packet, 14, 0}, transmit, NULL);
     bofuss_p4_counter(router, "RouterIngress.refused", 0, &packets, &bytes);
     printf("%llu refused\n", (unsigned long long)packets);
+    // Port 2 has no room for a millisecond, for which a packet waits.
+    bofuss_p4_hold(router, 2);
+    bofuss_p4_receive(router, 3000, 1, (bofuss_frame){packet, sizeof packet, 0}, transmit, NULL);
+    puts("port 2 has room again");
+    bofuss_p4_leave(router, 1003000, 2, 1, transmit, NULL);
     return bofuss_p4_free(&router);
 }

@@ -381,6 +381,28 @@ enum bofuss_status bofuss_p4_receive(const struct bofuss_p4 *sw,
                                      void (*transmit)(void *user, uint32_t port, const uint8_t *frame, size_t length),
                                      void *user);
 
+// Lets packets for a port wait before egress, by their priority, because it has no room. Until
+// bofuss_p4_leave is called, none leaves.
+//
+// # Safety
+//
+// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+enum bofuss_status bofuss_p4_hold(const struct bofuss_p4 *sw, uint32_t port);
+
+// Lets at most `most` of the packets leave that wait for a port, those of the highest priority
+// first, and calls `transmit` as bofuss_p4_receive does. When none is left, the port has room
+// again.
+//
+// # Safety
+//
+// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+enum bofuss_status bofuss_p4_leave(const struct bofuss_p4 *sw,
+                                   uint64_t now,
+                                   uint32_t port,
+                                   size_t most,
+                                   void (*transmit)(void *user, uint32_t port, const uint8_t *frame, size_t length),
+                                   void *user);
+
 // Stores the packets and bytes of a counter. BOFUSS_STATUS_BAD_VALUE if there is none of this name
 // and index.
 //

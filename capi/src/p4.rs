@@ -42,6 +42,19 @@ impl P4Handle {
     }
 }
 
+/// Passes frames that leave to the caller's function; the switch must not be borrowed meanwhile.
+fn deliver(
+    effects: Vec<P4Effect>,
+    transmit: Option<extern "C" fn(user: *mut c_void, port: u32, frame: *const u8, length: usize)>,
+    user: *mut c_void,
+) {
+    for effect in effects {
+        if let (P4Effect::Transmit(sent), Some(transmit)) = (effect, transmit) {
+            transmit(user, sent.port, sent.frame.as_ptr(), sent.frame.len());
+        }
+    }
+}
+
 /// Makes a switch without ports and program, which drops all frames. The caller owns it. `seed` is
 /// that of the random numbers of programs.
 ///
@@ -173,12 +186,50 @@ pub unsafe extern "C" fn bofuss_p4_receive(
         effects.extend(switch.drain());
         Ok(())
     });
-    // The switch is not borrowed now.
-    for effect in effects {
-        if let (P4Effect::Transmit(sent), Some(transmit)) = (effect, transmit) {
-            transmit(user, sent.port, sent.frame.as_ptr(), sent.frame.len());
-        }
-    }
+    deliver(effects, transmit, user);
+    status
+}
+
+/// Lets packets for a port wait before egress, by their priority, because it has no room. Until
+/// bofuss_p4_leave is called, none leaves.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_p4_hold(sw: *const P4Handle, port: u32) -> Status {
+    // SAFETY: the caller vouches for the switch.
+    P4Handle::call(unsafe { sw.as_ref() }, |this, switch| {
+        let held = switch.hold(port);
+        held.map_err(|error| this.refuse(&error))
+    })
+}
+
+/// Lets at most `most` of the packets leave that wait for a port, those of the highest priority
+/// first, and calls `transmit` as bofuss_p4_receive does. When none is left, the port has room
+/// again.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_p4_leave(
+    sw: *const P4Handle,
+    now: u64,
+    port: u32,
+    most: usize,
+    transmit: Option<extern "C" fn(user: *mut c_void, port: u32, frame: *const u8, length: usize)>,
+    user: *mut c_void,
+) -> Status {
+    let mut effects = Vec::new();
+    // SAFETY: the caller vouches for the switch.
+    let status = P4Handle::call(unsafe { sw.as_ref() }, |this, switch| {
+        let left = switch.leave(Time(now), port, most);
+        left.map_err(|error| this.refuse(&error))?;
+        effects.extend(switch.drain());
+        Ok(())
+    });
+    deliver(effects, transmit, user);
     status
 }
 

@@ -132,6 +132,11 @@ int main(void) {
     IS(bofuss_p4_receive(p4, 0, 1, frames[0], NULL, NULL), NO_PORT);
     IS(bofuss_p4_receive(p4, 0, 0, (bofuss_frame){NULL, 60, 0}, NULL, NULL), NULL);
     IS(bofuss_p4_receive(p4, 0, 0, frames[0], NULL, NULL), OK);
+    IS(bofuss_p4_hold(NULL, 0), NULL);
+    IS(bofuss_p4_hold(p4, 1), NO_PORT);
+    IS(bofuss_p4_leave(NULL, 0, 0, 1, NULL, NULL), NULL);
+    IS(bofuss_p4_leave(p4, 0, 1, 1, NULL, NULL), NO_PORT);
+    IS(bofuss_p4_leave(p4, 0, 0, 1, NULL, NULL), OK);
     uint64_t packets;
     IS(bofuss_p4_counter(p4, NULL, 0, &packets, &packets), NULL);
     IS(bofuss_p4_counter(p4, "c", 0, &packets, NULL), NULL);

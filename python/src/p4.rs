@@ -225,6 +225,35 @@ impl PyP4Switch {
         Ok(())
     }
 
+    /// Lets packets for a port wait before egress, by their priority, because it has no room. Until
+    /// `leave` is called, none leaves.
+    fn hold(&self, py: Python<'_>, port: u32) -> PyResult<()> {
+        let call = noted(self.made_with.is_some(), "hold", (port,), py)?;
+        let mut held = self.held(py);
+        held.switch.hold(port).map_err(refused)?;
+        held.note(call, 0);
+        Ok(())
+    }
+
+    /// Lets at most `most` of the packets leave that wait for a port, those of the highest priority
+    /// first. When none is left, the port has room again.
+    #[pyo3(signature = (port, most = 1, now = None))]
+    fn leave(&self, py: Python<'_>, port: u32, most: usize, now: Option<u64>) -> PyResult<()> {
+        let call = noted(self.made_with.is_some(), "leave", (port, most, now), py)?;
+        let mut held = self.held(py);
+        let at = held.at(now)?;
+        held.switch.leave(at, port, most).map_err(refused)?;
+        held.now = at;
+        held.note(call, 0);
+        Ok(())
+    }
+
+    /// The number of packets that wait, for all ports.
+    #[getter]
+    fn waiting(&self, py: Python<'_>) -> usize {
+        self.held(py).switch.switch().waiting()
+    }
+
     /// Explains what would become of a frame on a port, as text, and changes nothing.
     #[pyo3(signature = (port, frame, now = None))]
     fn explain(

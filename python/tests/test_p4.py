@@ -151,6 +151,25 @@ class P4SwitchTest(unittest.TestCase):
         self.assertEqual([(twin.drain(), twin.entries()) for twin in twins], [(effects, firewall.entries())] * 3)
         self.assertEqual(len(effects), 1)
 
+    def test_packets_wait_for_a_port_without_room_by_priority(self) -> None:
+        program = EXAMPLES.parents[1] / "testdata" / "p4" / "queues" / "queues.json"
+        queues = P4Switch(program, ports=2, recorded=True)
+        queues.hold(1)
+        for priority in (0, 7):
+            queues.receive(2, bytes([priority]) + bytes(13), now=1_000)
+        self.assertEqual((queues.drain(), queues.waiting), ([], 2))
+        for twin in (pickle.loads(pickle.dumps(queues)), queues):
+            left = []
+            for most in (1, 9):
+                twin.leave(1, most, now=5_000)
+                left.append([sent.frame[0] for sent in twin.drain() if isinstance(sent, Transmit)])
+            self.assertEqual((left, twin.waiting, twin.now), ([[7], [0]], 0, 5_000))
+            twin.receive(2, bytes(14))
+            self.assertEqual(len(twin.drain()), 1)
+        for call in (lambda: queues.hold(3), lambda: queues.leave(3)):
+            with self.assertRaisesRegex(ValueError, "there is no port 3"):
+                call()
+
     def test_a_record_is_bounded(self) -> None:
         router = switch("router", recorded=True, max_record_bytes=1_000)
         for _ in range(10):
