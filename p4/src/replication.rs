@@ -74,17 +74,17 @@ impl Replication {
         check_width("port", port, self.port_bits)
     }
 
-    /// Sets the copies of a multicast group; none removes it. Errors: number 0, too many, what the
-    /// program's fields have no room for.
-    pub fn set_group(&mut self, id: u32, replicas: Vec<Replica>) -> Result<()> {
+    /// Sets the copies of a multicast group, which may have none; `None` removes it. Errors: number
+    /// 0, too many, what the program's fields have no room for.
+    pub fn set_group(&mut self, id: u32, replicas: Option<Vec<Replica>>) -> Result<()> {
         if id == 0 {
             return Err(ControlError::Invalid("group 0 means no multicast".into()));
         }
         check_width("group", id, self.group_bits)?;
-        if replicas.is_empty() {
+        let Some(replicas) = replicas else {
             self.groups.remove(&id);
             return Ok(());
-        }
+        };
         self.check_replicas(&replicas)?;
         if replicas.len() > MAX_REPLICAS || !has_room(&self.groups, id) {
             return Err(ControlError::Full);

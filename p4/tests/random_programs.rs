@@ -149,7 +149,8 @@ fn replicas(copies: &[PortCopy]) -> Vec<Replica> {
 
 /// Gives both the same groups, sessions and meters.
 fn configure(switch: &mut Switch, oracle: &mut Interpreter<'_>) {
-    let set = switch.replication_mut().set_group(1, replicas(&GROUP));
+    let group = Some(replicas(&GROUP));
+    let set = switch.replication_mut().set_group(1, group);
     set.expect("it fits");
     oracle.group = GROUP.into();
     oracle.sessions = vec![copies::Session::default()];

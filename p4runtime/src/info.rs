@@ -1,6 +1,6 @@
 //! A P4Info joined with its program: from the ids of controllers to the indices of the program.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bofuss_p4::{MatchKind, Named, Program};
 use prost::Message;
@@ -174,9 +174,8 @@ impl Info {
                 name: name.clone(),
                 params: params.collect::<Result<_>>()?,
             };
-            if self.actions.insert(*id, action).is_some() {
-                return Err(twice(*id));
-            }
+            check_ids(name, action.params.iter().map(|(id, ..)| *id))?;
+            add(&mut self.actions, (*id, action))?;
             self.action_ids.insert(name.clone(), *id);
         }
         Ok(())
@@ -221,10 +220,8 @@ impl Info {
             is_const: row.is_const_table,
             has_timeout: table.timeout,
         };
-        match self.tables.insert(*id, table) {
-            Some(_) => Err(twice(*id)),
-            None => Ok(()),
-        }
+        check_ids(name, table.fields.iter().map(|field| field.id))?;
+        add(&mut self.tables, (*id, table))
     }
 
     fn add_profiles(&mut self, p4info: &P4Info, program: &Program) -> Result<()> {
@@ -241,7 +238,7 @@ impl Info {
                 max_weight: row.sum_of_members.as_ref().and_then(max_weight),
                 actions: actions.map(|(id, action)| (*id, action.index)).collect(),
             };
-            self.profiles.insert(*id, profile);
+            add(&mut self.profiles, (*id, profile))?;
         }
         let mut tables = self.tables.values();
         let known = |table: &TableInfo| {
@@ -275,18 +272,18 @@ impl Info {
             Ok::<_, Refusal>((*id, array))
         };
         for row in &p4info.counters {
-            self.counters
-                .extend([array("counter", Named::Counter, &row.preamble)?]);
+            let counter = array("counter", Named::Counter, &row.preamble)?;
+            add(&mut self.counters, counter)?;
         }
         for row in &p4info.meters {
-            self.meters
-                .extend([array("meter", Named::Meter, &row.preamble)?]);
+            let meter = array("meter", Named::Meter, &row.preamble)?;
+            add(&mut self.meters, meter)?;
         }
         for row in &p4info.registers {
             let (id, mut register) = array("register", Named::Register, &row.preamble)?;
             let bits = row.type_spec.as_ref().and_then(|t| t.bitstring.as_ref());
             register.signed = bits.is_some_and(|bits| bits.int.is_some());
-            self.registers.insert(id, register);
+            add(&mut self.registers, (id, register))?;
         }
         for row in &p4info.value_sets {
             let Preamble { id, name, .. } = preamble(&row.preamble)?;
@@ -294,8 +291,9 @@ impl Info {
             let index = index.ok_or_else(|| absent("value set", name))?;
             let fields = row.r#match.iter();
             let fields = fields.map(|field| field_info(field, MatchKind::Exact, 0));
-            let fields = fields.collect::<Result<_>>()?;
-            self.value_sets.insert(*id, ValueSetInfo { index, fields });
+            let fields: Vec<FieldInfo> = fields.collect::<Result<_>>()?;
+            check_ids(name, fields.iter().map(|field| field.id))?;
+            add(&mut self.value_sets, (*id, ValueSetInfo { index, fields }))?;
         }
         Ok(())
     }
@@ -393,6 +391,26 @@ fn absent(what: &str, name: &str) -> Refusal {
     Refusal::invalid(format!("the program has no {what} {name}"))
 }
 
-fn twice(id: u32) -> Refusal {
-    Refusal::invalid(format!("the P4Info has {id} twice"))
+/// Adds what has an id. Errors: the id is 0, which names nothing, or that of another.
+fn add<T>(all: &mut BTreeMap<u32, T>, (id, row): (u32, T)) -> Result<()> {
+    if id == 0 {
+        let what = "the P4Info has the id 0, which names nothing";
+        return Err(Refusal::invalid(what));
+    }
+    match all.insert(id, row) {
+        Some(_) => Err(Refusal::invalid(format!("the P4Info has {id} twice"))),
+        None => Ok(()),
+    }
+}
+
+/// Errors: one of the ids of what is within `name` is 0 or there twice.
+fn check_ids(name: &str, ids: impl Iterator<Item = u32>) -> Result<()> {
+    let mut seen = HashSet::new();
+    for id in ids {
+        if id == 0 || !seen.insert(id) {
+            let what = format!("{name}: the id {id} is 0 or there twice");
+            return Err(Refusal::invalid(what));
+        }
+    }
+    Ok(())
 }

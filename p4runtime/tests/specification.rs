@@ -1,10 +1,11 @@
-//! What the specification says of reads, signed data, weights and entries that a program fixes.
+//! What the specification says of reads, ids, signed data, weights, groups and fixed entries.
 
 use bofuss_p4runtime::Pipeline;
 use bofuss_p4runtime::wire::entities::{
     ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember, CounterEntry, EntityKind,
-    FieldMatch, FieldMatchFieldMatchType, FieldMatchTernary, Index, P4Data, P4DataData,
-    RegisterEntry, TableEntry,
+    FieldMatch, FieldMatchFieldMatchType, FieldMatchTernary, Index, MulticastGroupEntry, P4Data,
+    P4DataData, PacketReplicationEngineEntry, PacketReplicationEngineEntryType, RegisterEntry,
+    Replica, ReplicaPortKind, TableEntry,
 };
 use bofuss_p4runtime::wire::messages::{
     ForwardingPipelineConfig, SetForwardingPipelineConfigRequest,
@@ -171,6 +172,66 @@ async fn a_member_weighs_no_more_than_the_p4info_allows() {
         });
         let added = done(&mut controller, UpdateType::Insert, group).await;
         assert_eq!(added, expected, "{weight}");
+    }
+}
+
+#[test]
+fn an_id_of_the_p4info_names_one_thing() {
+    let (longest, exactly) = ("35711486", "47327021");
+    for (place, from, to, wrong) in [
+        (
+            "MyIngress.masked",
+            "id: 2\n",
+            "id: 1\n",
+            "MyIngress.masked: the id 1 is 0 or there twice",
+        ),
+        (longest, longest, exactly, "the P4Info has 47327021 twice"),
+        (
+            longest,
+            longest,
+            "0",
+            "the P4Info has the id 0, which names nothing",
+        ),
+    ] {
+        let p4info = changed("p4info.txt", place, from, to);
+        let refused = Pipeline::new(&p4info, file("json")).expect_err("it is ambiguous");
+        assert_eq!(refused.to_string(), wrong);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_multicast_group_may_have_no_replicas() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let group = |ports: &[u32]| {
+        let replicas = ports.iter().map(|port| Replica {
+            port_kind: Some(ReplicaPortKind::EgressPort(*port)),
+            ..Replica::default()
+        });
+        let group = MulticastGroupEntry {
+            multicast_group_id: 7,
+            replicas: replicas.collect(),
+            metadata: Vec::new(),
+        };
+        let r#type = Some(PacketReplicationEngineEntryType::MulticastGroupEntry(group));
+        EntityKind::PacketReplicationEngineEntry(PacketReplicationEngineEntry { r#type })
+    };
+    let (none, one): (&[u32], &[u32]) = (&[], &[1]);
+    use UpdateType::{Delete, Insert, Modify};
+    for (kind, ports, expected, left) in [
+        (Insert, none, Code::Ok, Some(none)),
+        (Insert, one, Code::AlreadyExists, Some(none)),
+        (Modify, one, Code::Ok, Some(one)),
+        (Modify, none, Code::Ok, Some(none)),
+        (Delete, none, Code::Ok, None),
+        (Delete, none, Code::NotFound, None),
+    ] {
+        let written = done(&mut controller, kind, group(ports)).await;
+        assert_eq!(written, expected, "{kind:?} {ports:?}");
+        let read = controller.read(group(none)).await;
+        let wanted: Vec<EntityKind> = left.map(&group).into_iter().collect();
+        let read = read.expect("none is no error");
+        assert_eq!(read, wanted, "{kind:?} {ports:?}");
     }
 }
 

@@ -309,7 +309,7 @@ impl Player {
             "mc_mgrp_create" => drop(self.groups.entry(first).or_default()),
             "mc_mgrp_destroy" => {
                 self.groups.remove(&first).ok_or(ControlError::NotFound)?;
-                self.switch.replication_mut().set_group(first, Vec::new())?;
+                self.switch.replication_mut().set_group(first, None)?;
             }
             "mc_node_create" => {
                 let wide = |_| ControlError::Invalid("an instance has 16 bits".into());
@@ -346,7 +346,7 @@ impl Player {
             let replicas: Vec<Replica> = nodes.flatten().copied().collect();
             self.switch
                 .replication_mut()
-                .set_group(*group, replicas.clone())?;
+                .set_group(*group, Some(replicas.clone()))?;
             let sessions = self
                 .session_groups
                 .iter()

@@ -93,7 +93,7 @@ impl Loading<'_> {
             let id = new_id(&node, "multicast_group_id", &mut groups)?;
             let replication = &mut self.switch.state.replication;
             let was = Before::Group(id, replication.groups.get(&id).cloned());
-            let set = replication.set_group(id, replicas(&node)?);
+            let set = replication.set_group(id, Some(replicas(&node)?));
             set.map_err(|error| node.error(error.to_string()))?;
             self.before.push(was);
         }

@@ -20,12 +20,9 @@ impl Target<'_> {
         let there = self.switch.replication().groups().contains_key(&id);
         check(kind, there)?;
         let replicas = match kind {
-            UpdateType::Delete => Vec::new(),
-            _ => copies(&entry.replicas)?,
+            UpdateType::Delete => None,
+            _ => Some(copies(&entry.replicas)?),
         };
-        if replicas.is_empty() && kind != UpdateType::Delete {
-            return Err(Refusal::missing("groups without replicas are not there"));
-        }
         self.switch.replication_mut().set_group(id, replicas)?;
         self.side.multicast.remove(&id);
         if kind != UpdateType::Delete && !entry.metadata.is_empty() {
