@@ -123,6 +123,11 @@ fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
         "{told}"
     );
     assert_eq!(says(name, "p4 tables"), before, "a trace counts nothing");
+    // What an operator changes, the record has, too.
+    let added = says(name, "p4 table_add routes forward 10.0.0.9/32 => 1");
+    assert_eq!(added, "Entry has been added with handle 2\n");
+    assert_eq!(says(name, "p4 register_write last 7 9"), "");
+    assert!(says(name, "p4 registers MyIngress.last").contains("\n  7: 0x9\n"));
     for (wrong, why) in [
         ("p4", "p4 needs WORDS"),
         ("p4 all", "there is no 'p4 all', but tables, entries"),
@@ -131,6 +136,7 @@ fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
             "the program has no routes of this kind",
         ),
         ("p4 trace 1 xy", "hexadecimal"),
+        ("p4 table_add routes", "it needs a table and an action"),
         ("flows", "a switch with a P4 program has no command 'flows'"),
     ] {
         let (done, said) = ctl(name, wrong);

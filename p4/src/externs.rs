@@ -118,6 +118,11 @@ impl Externs {
         Ok(())
     }
 
+    /// Sets all cells of a counter of an array to 0.
+    pub fn reset_counter(&mut self, counter: usize) {
+        self.counters[counter] = Paged::new(self.program.counters[counter].size);
+    }
+
     /// The cells of a counter that have counted, with their indices.
     pub fn counted(&self, counter: usize) -> impl Iterator<Item = (usize, &Count)> {
         self.counters[counter].changed()
@@ -144,6 +149,11 @@ impl Externs {
         let cell = self.registers[register].cell(index);
         *cell.ok_or(ControlError::NotFound)? = value;
         Ok(())
+    }
+
+    /// Sets all cells of a register to 0.
+    pub fn reset_register(&mut self, register: usize) {
+        self.registers[register] = Paged::new(self.program.registers[register].size);
     }
 
     /// The cells of a register that are not 0, at most `most`, as text.

@@ -22,6 +22,7 @@ extern crate alloc;
 
 mod bits;
 mod canonical;
+mod commands;
 mod count;
 mod error;
 mod externs;
@@ -33,6 +34,8 @@ mod key;
 mod lines;
 mod load;
 mod meter;
+mod naming;
+mod nodes;
 mod number;
 mod profile;
 mod program;
@@ -46,6 +49,7 @@ mod switch;
 mod table;
 mod twice;
 
+pub use commands::Commands;
 pub use count::Count;
 pub use error::ControlError;
 pub use externs::Externs;

@@ -190,8 +190,8 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "p4",
         "WORDS",
-        "of a P4 program: tables, entries [TABLE [FROM]], counters [NAME], registers [NAME], or \
-         trace PORT HEX",
+        "of a P4 program: tables, entries [TABLE [FROM]], counters [NAME], registers [NAME], \
+         trace PORT HEX, or a command of simple_switch_CLI, as register_write r 0 1",
     ),
     (
         "trace",

@@ -71,6 +71,8 @@ pub enum P4Input {
     },
     /// `entries JSON`: an entries file is loaded.
     Entries(Vec<u8>),
+    /// `command LINE`: an operator changes the switch, by one of [`bofuss_p4::Commands`].
+    Command(Vec<u8>),
     /// `write REQUEST`: updates of a controller, as a WriteRequest of P4Runtime.
     Write(Vec<u8>),
     /// `packet-out PORT BYTES`: a controller has the program process a packet.
@@ -96,6 +98,7 @@ impl P4Input {
                 write!(f, "program {seed} {kept} {p4info} {json}")
             }
             Self::Entries(json) => write!(f, "entries {}", HexDigits(json)),
+            Self::Command(line) => write!(f, "command {}", HexDigits(line)),
             Self::Write(request) => write!(f, "write {}", HexDigits(request)),
             Self::PacketOut(port, frame) => write!(f, "packet-out {port} {}", HexDigits(frame)),
             Self::Hold(port) => write!(f, "hold {port}"),
@@ -114,6 +117,7 @@ impl P4Input {
                 json: bytes(words.next("program")?)?,
             },
             "entries" => Self::Entries(bytes(words.next("entries")?)?),
+            "command" => Self::Command(bytes(words.next("command")?)?),
             "write" => Self::Write(bytes(words.next("request")?)?),
             "packet-out" => {
                 let port = words.number("port's number")?;
@@ -132,7 +136,10 @@ impl P4Input {
     pub(super) fn held_bytes(&self) -> usize {
         match self {
             Self::Program { p4info, json, .. } => p4info.len() + json.len(),
-            Self::Entries(held) | Self::Write(held) | Self::PacketOut(_, held) => held.len(),
+            Self::Entries(held)
+            | Self::Command(held)
+            | Self::Write(held)
+            | Self::PacketOut(_, held) => held.len(),
             Self::Hold(_) | Self::Leave(..) => 0,
         }
     }

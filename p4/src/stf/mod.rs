@@ -3,10 +3,10 @@
 //! A case has commands, one a line: entries are added, packets go in, and packets are expected.
 //! What left is compared at the end, on the ports that the case names, in order.
 
-mod command;
+pub(crate) mod command;
 mod outcome;
 mod player;
-mod value;
+pub(crate) mod value;
 
 use alloc::string::String;
 use core::fmt;

@@ -12,9 +12,10 @@ use super::value::{matched, unsaid};
 use crate::count::Count;
 use crate::error::ControlError;
 use crate::int::Int;
+use crate::naming::named;
+use crate::nodes::Nodes;
 use crate::number::number;
 use crate::program::Program;
-use crate::replication::{Replica, Session};
 use crate::run::sink::{Sent, Sink};
 use crate::switch::Switch;
 use crate::table::{Does, Entry, Handle};
@@ -52,12 +53,8 @@ pub struct Player {
     /// Ports that the case names. Others are not looked at.
     named: BTreeSet<u32>,
     entries: BTreeMap<String, (usize, Handle)>,
-    /// Multicast nodes: an instance and its ports.
-    nodes: Vec<Vec<Replica>>,
-    /// The nodes of multicast groups.
-    groups: BTreeMap<u32, Vec<u32>>,
-    /// Clone sessions that go to a multicast group.
-    session_groups: BTreeMap<u32, u32>,
+    /// The nodes of its multicast groups.
+    nodes: Nodes,
     /// What the last packet sent.
     last: usize,
     outcome: Outcome,
@@ -74,9 +71,7 @@ impl Player {
             any: BTreeSet::new(),
             named: BTreeSet::new(),
             entries: BTreeMap::new(),
-            nodes: Vec::new(),
-            groups: BTreeMap::new(),
-            session_groups: BTreeMap::new(),
+            nodes: Nodes::default(),
             last: 0,
             outcome: Outcome::default(),
             now: 0,
@@ -278,87 +273,16 @@ impl Player {
     }
 
     fn numbers(&mut self, name: &str, numbers: &[u32]) -> Result<(), ControlError> {
-        let (first, rest) = (numbers[0], &numbers[1..]);
-        let second = rest.first().copied().unwrap_or(0);
+        let port = numbers[0];
         match name {
-            "mirroring_add" => {
-                self.session_groups.remove(&first);
-                let replica = Replica {
-                    port: second,
-                    instance: 0,
-                };
-                let session = Session {
-                    replicas: [replica].into(),
-                    truncate: None,
-                };
-                return self
-                    .switch
-                    .replication_mut()
-                    .set_session(first, Some(session));
-            }
-            "mirroring_add_mc" => drop(self.session_groups.insert(first, second)),
-            "mirroring_delete" => {
-                self.session_groups.remove(&first);
-                return self.switch.replication_mut().set_session(first, None);
-            }
-            "hold" => drop(self.switch.hold(first)),
+            "hold" => drop(self.switch.hold(port)),
             "leave" => {
-                let most = second as usize;
-                self.switch.leave(first, most, self.now, &mut self.left);
-            }
-            "mc_mgrp_create" => drop(self.groups.entry(first).or_default()),
-            "mc_mgrp_destroy" => {
-                self.groups.remove(&first).ok_or(ControlError::NotFound)?;
-                self.switch.replication_mut().set_group(first, None)?;
-            }
-            "mc_node_create" => {
-                let wide = |_| ControlError::Invalid("an instance has 16 bits".into());
-                let instance = u16::try_from(first).map_err(wide)?;
-                for port in rest {
-                    self.switch.replication().check_port(*port)?;
-                }
-                let replicas = rest.iter().map(|port| Replica {
-                    port: *port,
-                    instance,
-                });
-                self.nodes.push(replicas.collect());
+                let most = numbers[1] as usize;
+                self.switch.leave(port, most, self.now, &mut self.left);
             }
             _ => {
-                let nodes = self.groups.get_mut(&first).ok_or(ControlError::NotFound)?;
-                nodes.retain(|node| *node != second);
-                if name == "mc_node_associate" {
-                    if second as usize >= self.nodes.len() {
-                        return Err(ControlError::NotFound);
-                    }
-                    nodes.push(second);
-                }
-            }
-        }
-        self.set_groups()
-    }
-
-    /// Gives the switch its multicast groups, and the sessions that go to one.
-    fn set_groups(&mut self) -> Result<(), ControlError> {
-        for (group, nodes) in &self.groups {
-            let nodes = nodes
-                .iter()
-                .filter_map(|node| self.nodes.get(*node as usize));
-            let replicas: Vec<Replica> = nodes.flatten().copied().collect();
-            self.switch
-                .replication_mut()
-                .set_group(*group, Some(replicas.clone()))?;
-            let sessions = self
-                .session_groups
-                .iter()
-                .filter(|(_, other)| *other == group);
-            for (session, _) in sessions {
-                let session_row = Session {
-                    replicas: replicas.clone(),
-                    truncate: None,
-                };
-                self.switch
-                    .replication_mut()
-                    .set_session(*session, Some(session_row))?;
+                let replication = self.switch.replication_mut();
+                self.nodes.command(name, numbers, replication)?;
             }
         }
         Ok(())
@@ -414,26 +338,6 @@ fn difference(wanted: &str, frame: &str) -> Option<String> {
     }
     let exact = wanted.ends_with('$') && frame.len() > digits.len();
     exact.then(|| format!("{} digits are too many", frame.len() - digits.len()))
-}
-
-/// What is called `name`, or the only one whose name ends so: in a whole part of it, or in any.
-fn named<'a>(
-    all: impl Iterator<Item = (usize, &'a str)> + Clone,
-    name: &str,
-    what: &str,
-) -> Result<usize, String> {
-    if let Some((index, _)) = all.clone().find(|(_, other)| *other == name) {
-        return Ok(index);
-    }
-    for end in [&*format!(".{name}"), name] {
-        let mut like = all.clone().filter(|(_, other)| other.ends_with(end));
-        match (like.next(), like.next()) {
-            (Some((index, _)), None) => return Ok(index),
-            (Some(_), Some(_)) => return Err(format!("{name} is the end of several names")),
-            (None, _) => {}
-        }
-    }
-    Err(format!("there is no {what} {name}"))
 }
 
 /// The part of a key that a case calls `name`: by its name in P4 or by its field, whole or by its

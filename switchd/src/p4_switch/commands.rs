@@ -5,7 +5,7 @@ use std::fs::File;
 
 use bofuss_embed::p4::Explained;
 use bofuss_oflib::message::port::PortState;
-use bofuss_p4::{Named, Switch};
+use bofuss_p4::{Commands, Named, Switch};
 use serde_json::json;
 
 use super::plane::P4Plane;
@@ -19,7 +19,7 @@ use crate::p4::bytes;
 const MOST: usize = 1000;
 /// The words after `p4`.
 const WORDS: &str = "tables, entries [TABLE [FROM]], counters [NAME], registers [NAME], \
-                     trace PORT HEX";
+                     trace PORT HEX, or a command of simple_switch_CLI that changes the switch";
 
 /// Carries out a command for the data-plane thread; `None` if P4 switches have no such command.
 pub async fn obey(
@@ -129,7 +129,7 @@ fn drops(plane: &P4Plane) -> String {
 }
 
 /// The commands of the program. Errors: what is not there.
-fn p4(plane: &P4Plane, argument: &str) -> Answer {
+fn p4(plane: &mut P4Plane, argument: &str) -> Answer {
     let words: Vec<&str> = argument.split_whitespace().collect();
     let switch = &plane.switch;
     match words[..] {
@@ -178,6 +178,7 @@ fn p4(plane: &P4Plane, argument: &str) -> Answer {
             switch.explain(port, &frame, plane.now(), &mut explained);
             Ok(explained.0)
         }
+        [name, ..] if Commands::NAMES.contains(&name) => plane.command(argument),
         _ => Err(format!("there is no 'p4 {argument}', but {WORDS}").into()),
     }
 }

@@ -12,7 +12,7 @@ use bofuss_embed::p4::{Loss, on_the_wire};
 use bofuss_embed::record::{P4Input, P4Output, RecordedInput, RecordedOutput};
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::PortNo;
-use bofuss_p4::{Count, Switch};
+use bofuss_p4::{Commands, Count, Switch};
 use bofuss_p4runtime::{Change, Job as ControllerJob};
 use bofuss_ports::{BATCH_FRAMES, Link, LinkEvent, LinkMonitor};
 use rustix::event::epoll;
@@ -23,7 +23,7 @@ use super::exports::ports_seen;
 use super::outlet::Outlet;
 use crate::config::p4::LoadedSwitch;
 use crate::config::{Config, is_of_messages};
-use crate::dataplane::{Copied, Exports, NewTarget, Poller, PortSet, Ready};
+use crate::dataplane::{Answer, Copied, Exports, NewTarget, Poller, PortSet, Ready};
 use crate::error::{Result, context};
 use crate::export::Bell;
 use crate::port::{self, OpenPort};
@@ -57,6 +57,7 @@ pub struct P4Plane {
     pub config: Config,
     /// What sees the frames that ports receive.
     pub exports: Exports,
+    commands: Commands,
     pool: Pool,
     started: Instant,
     inputs: mpsc::Receiver<Input>,
@@ -89,6 +90,7 @@ impl P4Plane {
             received: BTreeMap::new(),
             config,
             exports: Exports::new(Bell::new(poller.set().waker())),
+            commands: Commands::default(),
             pool,
             started: Instant::now(),
             inputs,
@@ -114,7 +116,20 @@ impl P4Plane {
         let waiting = self.switch.waiting();
         self.outlet.counts.lose_all(waiting, Loss::OldProgram);
         self.switch = loaded.switch;
+        self.commands = Commands::default();
         self.note_all(loaded.inputs);
+    }
+
+    /// Carries out a command that changes the switch. Returns what it says. Errors: why it is
+    /// refused; then nothing has changed.
+    pub fn command(&mut self, line: &str) -> Answer {
+        if self.outlet.controllers.is_some() {
+            return Err("controllers of P4Runtime write the entries of this switch".into());
+        }
+        let now = self.now();
+        let said = self.commands.run(&mut self.switch, line, now)?;
+        self.note_at(now, RecordedInput::P4(P4Input::Command(line.into())));
+        Ok(said)
     }
 
     /// Records what made the switch.
@@ -148,7 +163,11 @@ impl P4Plane {
 
     /// Records an input that has no outputs.
     fn note(&mut self, input: RecordedInput) {
-        let now = self.now();
+        self.note_at(self.now(), input);
+    }
+
+    /// The same for one that was given at this time.
+    fn note_at(&mut self, now: u64, input: RecordedInput) {
         if let Some(recorder) = &mut self.outlet.recorder {
             recorder.begin(time(now), |_| Some(input));
             recorder.end();

@@ -7,6 +7,7 @@ use bofuss_embed::record::{
 };
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::PortNo;
+use bofuss_p4::Commands;
 use bofuss_p4runtime::{ChangePlayer, RefusedUpdate};
 use bofuss_ports::BATCH_FRAMES;
 
@@ -17,6 +18,7 @@ use crate::runtime::POOL_BYTES;
 pub struct P4Player {
     switch: P4Switch,
     controllers: ChangePlayer,
+    commands: Commands,
     pool: Pool,
 }
 
@@ -31,6 +33,7 @@ impl P4Player {
         Ok(Self {
             switch,
             controllers: ChangePlayer::default(),
+            commands: Commands::default(),
             pool: Pool::new(POOL_BYTES),
         })
     }
@@ -139,10 +142,16 @@ impl P4Player {
                 let set = self
                     .controllers
                     .set_pipeline(switch, pipeline, times, *keeps);
+                self.commands = Commands::default();
                 set.map_err(said)
             }
             P4Input::Entries(json) => {
                 switch.load_entries(json).map_err(said)?;
+                Ok(Vec::new())
+            }
+            P4Input::Command(line) => {
+                let line = String::from_utf8_lossy(line);
+                self.commands.run(switch, &line, now).map_err(said)?;
                 Ok(Vec::new())
             }
             P4Input::Write(request) => {
@@ -229,6 +238,7 @@ mod tests {
             ),
             (format!("{head}1 entries 7b\n"), "line 3: "),
             (format!("{head}1 write ff\n"), "line 3: "),
+            (format!("{head}1 command 61\n"), "line 3: a is no command"),
             (
                 format!("{FIRST_LINE}\nswitch 0x01 7 5 - {{}}\n1 entries -\n"),
                 "line 3: it is an input of a switch with a P4 program",

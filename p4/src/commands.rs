@@ -1,0 +1,345 @@
+//! Commands that change a switch while it runs, as bmv2's command line has them.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::count::Count;
+use crate::error::ControlError;
+use crate::meter::MeterConfig;
+use crate::naming::named;
+use crate::nodes::Nodes;
+use crate::number::number;
+use crate::program::Array;
+use crate::stf::command::{Command, parse};
+use crate::stf::value::matched;
+use crate::switch::Switch;
+use crate::table::{Does, Entry, Handle};
+
+/// What a command says, or why it is refused; then nothing has changed.
+type Said = Result<String, String>;
+
+/// Carries out commands on a switch, and knows what earlier ones have made. It belongs to one
+/// switch with one program.
+#[derive(Clone, Debug, Default)]
+pub struct Commands {
+    nodes: Nodes,
+}
+
+impl Commands {
+    /// The names of all of them.
+    pub const NAMES: [&str; 21] = [
+        "table_add",
+        "table_modify",
+        "table_delete",
+        "table_clear",
+        "table_set_default",
+        "table_reset_default",
+        "register_read",
+        "register_write",
+        "register_reset",
+        "counter_read",
+        "counter_write",
+        "counter_reset",
+        "meter_set_rates",
+        "mirroring_add",
+        "mirroring_add_mc",
+        "mirroring_delete",
+        "mc_mgrp_create",
+        "mc_mgrp_destroy",
+        "mc_node_create",
+        "mc_node_associate",
+        "mc_node_dissociate",
+    ];
+
+    /// Carries out a command, at `now` in microseconds since the switch began. Returns what it
+    /// says: lines, of which there may be none. Errors: a sentence; then nothing has changed.
+    ///
+    /// ```
+    /// use bofuss_p4::{Commands, Program, Switch};
+    ///
+    /// let json = include_bytes!("../../examples/p4/router/router.json");
+    /// let mut switch = Switch::new(Program::load(json)?, 1);
+    /// let line = "table_add routes drop 10.9.0.0/16 =>";
+    /// let said = Commands::default().run(&mut switch, line, 0)?;
+    /// assert_eq!(said, "Entry has been added with handle 0\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run(&mut self, switch: &mut Switch, line: &str, now: u64) -> Said {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some((name, words)) = words.split_first() else {
+            return Err("there is no command".into());
+        };
+        match *name {
+            "table_add" => table_add(switch, words),
+            "table_modify" => table_modify(switch, words),
+            "table_delete" => table_delete(switch, words),
+            "table_clear" => table_clear(switch, words),
+            "table_set_default" => table_set_default(switch, words),
+            "table_reset_default" => table_reset_default(switch, words),
+            "register_read" => register_read(switch, words),
+            "register_reset" => register_reset(switch, words),
+            "counter_read" => counter_read(switch, words),
+            "counter_write" => counter_write(switch, words),
+            "counter_reset" => counter_reset(switch, words),
+            "meter_set_rates" => meter_set_rates(switch, words, now),
+            _ => self.of_cases(switch, line),
+        }
+    }
+
+    /// Carries out a command that packet tests have, too.
+    fn of_cases(&mut self, switch: &mut Switch, line: &str) -> Said {
+        match parse(line)? {
+            Some(Command::Numbers(name, numbers)) if Self::NAMES.contains(&name) => {
+                let replication = switch.replication_mut();
+                let done = self.nodes.command(name, &numbers, replication);
+                done.map_err(said)
+            }
+            Some(Command::RegisterWrite(name, index, value)) => {
+                let register = array(&switch.program().registers, &name, "register")?;
+                let externs = switch.externs_mut();
+                silent(externs.set_register(register, index.index(), &value))
+            }
+            Some(_) | None => Err(format!("{line} is no command that changes a switch")),
+        }
+    }
+}
+
+fn said(error: ControlError) -> String {
+    error.to_string()
+}
+
+/// What a command says that only changes something.
+fn silent(done: Result<(), ControlError>) -> Said {
+    done.map(|()| String::new()).map_err(said)
+}
+
+/// The refusal of a command that has other words behind its name.
+fn needs<T>(words: &str) -> Result<T, String> {
+    Err(format!("it needs {words}"))
+}
+
+fn table_of(switch: &Switch, name: &str) -> Result<usize, String> {
+    let tables = switch.program().tables.iter();
+    named(tables.map(|table| &*table.name).enumerate(), name, "table")
+}
+
+fn array(arrays: &[Array], name: &str, what: &str) -> Result<usize, String> {
+    named(arrays.iter().map(|row| &*row.name).enumerate(), name, what)
+}
+
+/// An index of a cell, or the number of an entry; one that nothing has if it is below 0.
+fn place(text: &str) -> Result<usize, String> {
+    Ok(number(text)?.index())
+}
+
+fn amount(text: &str) -> Result<u64, String> {
+    let parsed = text.parse();
+    parsed.map_err(|_| format!("{text} is not a number from 0 to {}", u64::MAX))
+}
+
+/// A priority, of which the lower is preferred.
+fn priority(text: &str) -> Result<i32, String> {
+    match i32::try_from(place(text)?) {
+        Ok(number) => Ok(-number),
+        Err(_) => Err(format!("{text} is no priority: it is 0 to {}", i32::MAX)),
+    }
+}
+
+/// The values of an action, in front of which there may be an arrow.
+fn values<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
+    match words {
+        ["=>", values @ ..] => values,
+        values => values,
+    }
+}
+
+/// An action of a table with values in the order of its parameters.
+fn does(switch: &Switch, table: usize, action: &str, values: &[&str]) -> Result<Does, String> {
+    let program = switch.program();
+    let actions = program.tables[table].actions.iter();
+    let actions = actions.map(|id| (*id, &*program.actions[*id].name));
+    let action = named(actions, action, "action")?;
+    let data: Result<Vec<_>, String> = values.iter().map(|value| number(value)).collect();
+    Ok(Does::Action(action, data?))
+}
+
+/// `TABLE ACTION KEY... => VALUE... [PRIORITY]`
+fn table_add(switch: &mut Switch, words: &[&str]) -> Said {
+    let [table, action, rest @ ..] = words else {
+        return needs("a table and an action");
+    };
+    let table = table_of(switch, table)?;
+    let Some(arrow) = rest.iter().position(|word| *word == "=>") else {
+        return needs("a => between the key and the values of the action");
+    };
+    let (key, behind) = (&rest[..arrow], &rest[arrow + 1..]);
+    let (data, priority) = if switch.has_priorities(table) {
+        let Some((last, data)) = behind.split_last() else {
+            return needs("a priority, as all entries of this table");
+        };
+        (data, priority(last)?)
+    } else {
+        (behind, 0)
+    };
+    let parts = &switch.program().tables[table].key;
+    if key.len() != parts.len() {
+        return needs(&format!("a key of {} parts before the =>", parts.len()));
+    }
+    let pairs = parts.iter().zip(key);
+    let key = pairs.map(|(part, text)| matched(part, text));
+    let key = key.collect::<Result<Vec<_>, _>>()?;
+    let does = does(switch, table, action, data)?;
+    let handle = switch.insert(table, Entry::new(key, priority, does));
+    let handle = handle.map_err(said)?;
+    Ok(format!("Entry has been added with handle {handle}\n"))
+}
+
+/// `TABLE ACTION ENTRY [=>] VALUE...`
+fn table_modify(switch: &mut Switch, words: &[&str]) -> Said {
+    let [table, action, handle, data @ ..] = words else {
+        return needs("a table, an action and the number of an entry");
+    };
+    let table = table_of(switch, table)?;
+    let does = does(switch, table, action, values(data))?;
+    silent(switch.modify(table, place(handle)?, does))
+}
+
+/// `TABLE ENTRY`
+fn table_delete(switch: &mut Switch, words: &[&str]) -> Said {
+    let [table, handle] = words else {
+        return needs("a table and the number of an entry");
+    };
+    let table = table_of(switch, table)?;
+    silent(switch.delete(table, place(handle)?).map(drop))
+}
+
+/// `TABLE`
+fn table_clear(switch: &mut Switch, words: &[&str]) -> Said {
+    let [table] = words else {
+        return needs("a table");
+    };
+    let table = table_of(switch, table)?;
+    let entries = switch.entries(table);
+    let handles: Vec<Handle> = entries.map(|(handle, _)| handle).collect();
+    for handle in handles {
+        // Of a table whose entries are fixed, already the first is refused.
+        switch.delete(table, handle).map_err(said)?;
+    }
+    Ok(String::new())
+}
+
+/// `TABLE ACTION [=>] VALUE...`
+fn table_set_default(switch: &mut Switch, words: &[&str]) -> Said {
+    let [table, action, data @ ..] = words else {
+        return needs("a table and an action");
+    };
+    let table = table_of(switch, table)?;
+    let does = does(switch, table, action, values(data))?;
+    silent(switch.set_default(table, Some(does)))
+}
+
+/// `TABLE`
+fn table_reset_default(switch: &mut Switch, words: &[&str]) -> Said {
+    let [table] = words else {
+        return needs("a table");
+    };
+    let table = table_of(switch, table)?;
+    silent(switch.set_default(table, None))
+}
+
+/// `REGISTER INDEX`
+fn register_read(switch: &Switch, words: &[&str]) -> Said {
+    let [name, index] = words else {
+        return needs("a register and an index");
+    };
+    let registers = &switch.program().registers;
+    let register = array(registers, name, "register")?;
+    let value = switch.externs().register(register, place(index)?);
+    let name = &registers[register].name;
+    let value = value.ok_or_else(|| format!("{name} has no index {index}"))?;
+    Ok(format!("{name}[{index}]= {value}\n"))
+}
+
+/// `REGISTER`
+fn register_reset(switch: &mut Switch, words: &[&str]) -> Said {
+    let [name] = words else {
+        return needs("a register");
+    };
+    let register = array(&switch.program().registers, name, "register")?;
+    switch.externs_mut().reset_register(register);
+    Ok(String::new())
+}
+
+/// `COUNTER INDEX`
+fn counter_read(switch: &Switch, words: &[&str]) -> Said {
+    let [name, index] = words else {
+        return needs("a counter and an index");
+    };
+    let counters = &switch.program().counters;
+    let counter = array(counters, name, "counter")?;
+    let count = switch.externs().counter(counter, place(index)?);
+    let name = &counters[counter].name;
+    let count = count.ok_or_else(|| format!("{name} has no index {index}"))?;
+    let Count { packets, bytes } = count;
+    Ok(format!("{name}[{index}]= ({bytes} bytes, {packets} packets)\n"))
+}
+
+/// `COUNTER INDEX PACKETS BYTES`
+fn counter_write(switch: &mut Switch, words: &[&str]) -> Said {
+    let [name, index, packets, bytes] = words else {
+        return needs("a counter, an index, packets and bytes");
+    };
+    let counter = array(&switch.program().counters, name, "counter")?;
+    let count = Count {
+        packets: amount(packets)?,
+        bytes: amount(bytes)?,
+    };
+    let externs = switch.externs_mut();
+    silent(externs.set_counter(counter, place(index)?, count))
+}
+
+/// `COUNTER`
+fn counter_reset(switch: &mut Switch, words: &[&str]) -> Said {
+    let [name] = words else {
+        return needs("a counter");
+    };
+    let counters = &switch.program().counters;
+    let counter = array(counters, name, "counter")?;
+    if counters[counter].direct {
+        let name = &counters[counter].name;
+        return Err(format!("{name} is the counter of entries"));
+    }
+    switch.externs_mut().reset_counter(counter);
+    Ok(String::new())
+}
+
+/// `METER INDEX RATE:BURST RATE:BURST`
+fn meter_set_rates(switch: &mut Switch, words: &[&str], now: u64) -> Said {
+    let [name, index, committed, peak] = words else {
+        return needs("a meter, an index and two rates as RATE:BURST");
+    };
+    let meter = array(&switch.program().meters, name, "meter")?;
+    let (committed_rate, committed_burst) = rate(committed)?;
+    let (peak_rate, peak_burst) = rate(peak)?;
+    let config = MeterConfig {
+        committed_rate,
+        committed_burst,
+        peak_rate,
+        peak_burst,
+    };
+    let externs = switch.externs_mut();
+    silent(externs.set_meter(meter, place(index)?, Some(config), now))
+}
+
+/// A rate in units a second, which is written in units a microsecond, and a burst.
+fn rate(text: &str) -> Result<(u64, u64), String> {
+    let wrong = || format!("{text} is no RATE:BURST, as 0.5:1500");
+    let (rate, burst) = text.split_once(':').ok_or_else(wrong)?;
+    let rate: f64 = rate.parse().map_err(|_| wrong())?;
+    if !(0.0..=1e12).contains(&rate) {
+        return Err(wrong());
+    }
+    // To the nearest whole number.
+    Ok(((rate * 1e6 + 0.5) as u64, amount(burst)?))
+}

@@ -1,0 +1,165 @@
+//! Commands as bmv2's command line has them.
+
+use std::fs;
+
+use bofuss_p4::{Commands, MeterConfig, Named, Program, Replica, Sent, Switch};
+
+/// A switch, and commands for it.
+struct Console {
+    switch: Switch,
+    commands: Commands,
+}
+
+impl Console {
+    /// One with the program `controlled`.
+    fn new() -> Self {
+        let root = env!("CARGO_MANIFEST_DIR");
+        let file = format!("{root}/../testdata/p4/controlled/controlled.json");
+        let json = fs::read(file).expect("the file is there");
+        let program = Program::load(&json).expect("p4c wrote it");
+        Self {
+            switch: Switch::new(program, 0),
+            commands: Commands::default(),
+        }
+    }
+
+    /// What a command says.
+    fn says(&mut self, line: &str) -> String {
+        let said = self.commands.run(&mut self.switch, line, 0);
+        said.unwrap_or_else(|why| panic!("{line}: {why}"))
+    }
+
+    /// The port at which a frame leaves, if it does.
+    fn leaves(&mut self, frame: [u8; 4]) -> Option<u32> {
+        let mut sent: Vec<Sent> = Vec::new();
+        let frame = [frame, [0; 4]].concat();
+        self.switch.receive(0, &frame, 0, &mut sent);
+        sent.first().map(|sent| sent.port)
+    }
+}
+
+#[test]
+fn entries_and_defaults_are_set_and_removed() {
+    let mut console = Console::new();
+    let frame = [1, 5, 0, 0];
+    let added = console.says("table_add MyIngress.exactly MyIngress.send 5 => 3");
+    assert_eq!(added, "Entry has been added with handle 0\n");
+    assert_eq!(console.leaves(frame), Some(3));
+    assert_eq!(console.says("table_modify exactly send 0 4"), "");
+    assert_eq!(console.leaves(frame), Some(4));
+    assert_eq!(console.says("table_delete exactly 0"), "");
+    assert_eq!(console.leaves(frame), None);
+    assert_eq!(console.says("table_set_default exactly send => 2"), "");
+    assert_eq!(console.leaves(frame), Some(2));
+    assert_eq!(console.says("table_reset_default exactly"), "");
+    assert_eq!(console.leaves(frame), None);
+}
+
+#[test]
+fn the_entry_of_the_lower_priority_is_preferred_as_in_bmv2() {
+    let mut console = Console::new();
+    console.says("table_add masked send 0x10&&&0xf0 0.0.0.0/0 => 1 20");
+    console.says("table_add masked send 0x10&&&0xff 0.0.0.0/0 => 2 10");
+    console.says("table_add between send 1->9 5 => 6 1");
+    assert_eq!(console.leaves([3, 0, 0, 0x10]), Some(2));
+    assert_eq!(console.leaves([3, 0, 0, 0x11]), Some(1));
+    assert_eq!(console.leaves([4, 5, 0, 9]), Some(6));
+    console.says("table_clear masked");
+    assert_eq!(console.leaves([3, 0, 0, 0x10]), None);
+    assert_eq!(console.leaves([4, 5, 0, 9]), Some(6));
+}
+
+#[test]
+fn cells_are_read_written_and_reset() {
+    let mut console = Console::new();
+    console.says("register_write kept 1 258");
+    let read = console.says("register_read MyIngress.kept 1");
+    assert_eq!(read, "MyIngress.kept[1]= 0x102\n");
+    console.says("register_reset kept");
+    let read = console.says("register_read kept 1");
+    assert_eq!(read, "MyIngress.kept[1]= 0x0\n");
+    console.says("counter_write seen 2 3 180");
+    let read = console.says("counter_read seen 2");
+    assert_eq!(read, "MyIngress.seen[2]= (180 bytes, 3 packets)\n");
+    console.says("counter_reset seen");
+    let read = console.says("counter_read seen 2");
+    assert_eq!(read, "MyIngress.seen[2]= (0 bytes, 0 packets)\n");
+    console.says("meter_set_rates paced 0 0.0005:10 1:20");
+    let meter = console.switch.program().index(Named::Meter, "MyIngress.paced");
+    let meter = meter.expect("the program has it");
+    let config = MeterConfig {
+        committed_rate: 500,
+        committed_burst: 10,
+        peak_rate: 1_000_000,
+        peak_burst: 20,
+    };
+    assert_eq!(console.switch.externs().meter(meter, 0), Some(Some(config)));
+}
+
+#[test]
+fn groups_and_sessions_are_made_of_nodes_and_ports() {
+    let mut console = Console::new();
+    let node = console.says("mc_node_create 7 1 2");
+    assert_eq!(node, "node was created with handle 0\n");
+    console.says("mc_mgrp_create 1");
+    console.says("mc_node_associate 1 0");
+    console.says("mirroring_add 5 3");
+    let copy = |port, instance| Replica { port, instance };
+    let replication = console.switch.replication();
+    assert_eq!(replication.groups()[&1], [copy(1, 7), copy(2, 7)]);
+    assert_eq!(replication.sessions()[&5].replicas, [copy(3, 0)]);
+    console.says("mc_mgrp_destroy 1");
+    console.says("mirroring_delete 5");
+    let replication = console.switch.replication();
+    assert!(replication.groups().is_empty() && replication.sessions().is_empty());
+}
+
+#[test]
+fn what_is_wrong_is_a_sentence_and_changes_nothing() {
+    let mut console = Console::new();
+    let before = console.switch.show_entries();
+    for (line, wanted) in [
+        ("", "there is no command"),
+        ("table_add exactly", "it needs a table and an action"),
+        ("table_add none send 1 => 1", "there is no table none"),
+        ("table_add exactly none 1 => 1", "there is no action none"),
+        ("table_add exactly send 1 1", "it needs a => between"),
+        ("table_add exactly send => 1", "it needs a key of 1 parts"),
+        ("table_add exactly send 256 => 1", "more than the 8 bits"),
+        (
+            "table_add exactly send 1 => 1 2",
+            "has 1 parameters, and not 2",
+        ),
+        ("table_add masked send 1 1/32 =>", "it needs a priority"),
+        ("table_add masked send 1 1/32 => 1 -1", "-1 is no priority"),
+        ("table_add profiled set 1 => 1", "have members or groups"),
+        ("table_modify exactly send 0 1", "it is not there"),
+        ("table_delete fixed 0", "the program fixes it"),
+        ("table_clear fixed", "the program fixes it"),
+        ("register_write kept 9 1", "it is not there"),
+        ("register_read kept 9", "MyIngress.kept has no index 9"),
+        ("counter_write seen 0 1 -1", "-1 is not a number from 0 to"),
+        (
+            "counter_reset hits",
+            "MyIngress.hits is the counter of entries",
+        ),
+        ("meter_set_rates paced 0 1:1", "it needs a meter, an index"),
+        ("meter_set_rates paced 0 x:1 1:1", "x:1 is no RATE:BURST"),
+        ("meter_set_rates paced 0 -1:1 1:1", "-1:1 is no RATE:BURST"),
+        ("mc_node_associate 2 0", "it is not there"),
+        ("mc_mgrp_create 0", "group 0 means no multicast"),
+        ("mirroring_add 5", "mirroring_add needs 2 numbers"),
+        ("hold 1", "hold 1 is no command that changes a switch"),
+        (
+            "packet 1 00",
+            "packet 1 00 is no command that changes a switch",
+        ),
+        ("fly", "fly is no command"),
+    ] {
+        let said = console.commands.run(&mut console.switch, line, 0);
+        let why = said.expect_err(line);
+        assert!(why.contains(wanted), "{line}: {why}");
+    }
+    assert_eq!(console.switch.show_entries(), before);
+    assert!(console.switch.replication().groups().is_empty());
+}
