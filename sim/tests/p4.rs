@@ -124,6 +124,10 @@ fn what_is_wrong_with_a_p4_switch_is_named_with_its_line() {
             "line 4: switch r1: entries: it has no p4",
         ),
         (
+            r1("queues = true"),
+            "line 4: switch r1: queues: it has no p4",
+        ),
+        (
             r1(&format!("{right}\ntables = 3")),
             "line 4: switch r1: tables is for OpenFlow, and it has a P4 program",
         ),
@@ -141,11 +145,37 @@ fn what_is_wrong_with_a_p4_switch_is_named_with_its_line() {
         ),
         (
             r1(right) + "[defaults.switch]\np4 = \"x\"",
-            "line 7: defaults.switch: name, dpid, flows, p4 and entries are of a [[switch]] only",
+            "line 7: defaults.switch: name, dpid, flows, p4, entries and queues are of a \
+             [[switch]] only",
         ),
     ] {
         let refused = refusal(&rows);
         assert!(refused.contains(wanted), "{rows}: {refused}");
+    }
+}
+
+#[test]
+fn packets_wait_in_a_switch_with_queues_while_a_link_is_busy() {
+    for queues in [true, false] {
+        let text = format!(
+            "end = 5.0\nknown_addresses = true\n\
+             [[switch]]\nname = \"r1\"\np4 = \"../router/router.json\"\n\
+             entries = \"../router/entries.json\"\nqueues = {queues}\n\
+             [[host]]\nname = \"h1\"\nip = \"10.0.1.1/8\"\n\
+             [[host]]\nname = \"h2\"\nip = \"10.0.2.2/8\"\n\
+             [[link]]\nends = [\"h1\", \"r1:1\"]\n\
+             [[link]]\nends = [\"r1:2\", \"h2\"]\nmbps = 1.0\n\
+             [[traffic]]\nkind = \"udp\"\nfrom = \"h1\"\nto = \"h2\"\nstart = 0.5\npps = 10000\n\
+             count = 300\nsize = 100\n\
+             [[assert]]\nstatistic = \"traffic.1.received\"\nis = 300\n"
+        );
+        let mut scenario = Scenario::build(&text, None, &mut Files).unwrap();
+        let end = scenario.end();
+        scenario.run_until(end, &mut ()).unwrap();
+        let statistics = scenario.statistics();
+        let failures = scenario.failures(&statistics);
+        // Without queues, the link's own has no room for all.
+        assert_eq!(failures.is_empty(), queues, "{failures:?}");
     }
 }
 

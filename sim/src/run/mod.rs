@@ -245,8 +245,10 @@ impl EventLoop<'_> {
 
     fn port_has_room(&mut self, number: u32) {
         let from = self.network.transmitters[number as usize].from;
-        if let NodeKind::Switch(node) = &mut self.network.nodes[from.node.0 as usize].kind {
-            node.room_came(from.port);
+        match &mut self.network.nodes[from.node.0 as usize].kind {
+            NodeKind::Switch(node) => node.room_came(from.port),
+            NodeKind::P4(_) => return self.p4_has_room(number),
+            NodeKind::Host(_) => {}
         }
         self.pace(from.node, from.port);
         self.serve_switch(from.node);

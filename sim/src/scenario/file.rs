@@ -150,10 +150,12 @@ pub struct SwitchRow {
     /// The discipline of ports with queues, as `hfair`.
     pub discipline: Option<Spanned<String>>,
     /// The file of a P4 program, as p4c compiles it. Such a switch has of the other keys only
-    /// `name` and `entries`.
+    /// `name`, `entries` and `queues`.
     pub p4: Option<Spanned<String>>,
     /// The file of the program's entries, in the form of the P4 tutorials' runtime files.
     pub entries: Option<Spanned<String>>,
+    /// Whether packets of the program wait before egress, by priority, while a link is busy.
+    pub queues: Option<Spanned<bool>>,
     /// Entries, groups, meters and queues that it has from the start, one a line, as [`parse_rule`]
     /// reads them.
     ///

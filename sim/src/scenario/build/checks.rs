@@ -36,11 +36,12 @@ impl Builder<'_> {
         let defaults = &file.defaults.switch;
         let named = [&defaults.name, &defaults.p4, &defaults.entries];
         let places = named.into_iter().flatten().map(Spanned::span);
-        let mut places = places.chain(defaults.dpid.as_ref().map(Spanned::span));
+        let places = places.chain(defaults.dpid.as_ref().map(Spanned::span));
+        let mut places = places.chain(defaults.queues.as_ref().map(Spanned::span));
         let place = places.next();
         if let Some(place) = place.or(defaults.flows.first().map(Spanned::span)) {
-            let text =
-                "defaults.switch: name, dpid, flows, p4 and entries are of a [[switch]] only";
+            let text = "defaults.switch: name, dpid, flows, p4, entries and queues are of a \
+                        [[switch]] only";
             return Err(self.source.error(place, text));
         }
         for row in &file.traffic {

@@ -74,6 +74,10 @@ impl Builder<'_> {
             let text = format!("switch {name}: entries: it has no p4");
             return Err(self.source.error(entries.span(), text));
         }
+        if let Some(queues) = &row.queues {
+            let text = format!("switch {name}: queues: it has no p4");
+            return Err(self.source.error(queues.span(), text));
+        }
         let defaults = &self.file.defaults.switch;
         let (number, mut random) = self.next_switch();
         let mut config = EmbeddedConfig {
@@ -292,6 +296,7 @@ fn merge(old: &mut SwitchRow, new: &SwitchRow) {
         discipline: new.discipline.or(old_values.discipline),
         p4: new.p4.or(old_values.p4),
         entries: new.entries.or(old_values.entries),
+        queues: new.queues.or(old_values.queues),
         flows: Vec::new(),
     };
 }

@@ -34,7 +34,12 @@ impl Builder<'_> {
             let loaded = switch.load_entries(text.as_bytes());
             loaded.map_err(|error| wrong(error.to_string()))?;
         }
-        Ok(self.network.add_p4_switch(name, switch))
+        let id = self.network.add_p4_switch(name, switch);
+        if row.queues.as_ref().is_some_and(|queues| *queues.get_ref()) {
+            let added = self.network.add_p4_queues(id);
+            added.expect("it is a switch with a program");
+        }
+        Ok(id)
     }
 
     /// The program of a file, which is read once.
