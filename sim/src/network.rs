@@ -1,7 +1,6 @@
 //! The network: nodes, links and controllers, and planned changes. `run/mod.rs` has the loop.
 
 use std::any::Any;
-use std::collections::BTreeSet;
 use std::fmt;
 
 use bofuss_datapath::Time;
@@ -149,7 +148,7 @@ pub struct Network {
     pub(crate) events: EventQueue,
     pub(crate) nodes: Vec<Node>,
     /// The switches with a P4 program whose packets wait before egress while a link is busy.
-    pub(crate) p4_queues: BTreeSet<NodeId>,
+    pub(crate) p4_queues: std::collections::BTreeSet<NodeId>,
     pub(crate) transmitters: Vec<Transmitter>,
     pub(crate) links: Vec<LinkAtEnds>,
     pub(crate) control: ControlPlane,
@@ -196,7 +195,7 @@ impl Network {
                 Random::new(config.seed, u64::MAX)
             })),
             nodes: Vec::new(),
-            p4_queues: BTreeSet::new(),
+            p4_queues: Default::default(),
             transmitters: Vec::new(),
             links: Vec::new(),
             control: ControlPlane::default(),
