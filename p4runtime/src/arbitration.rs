@@ -82,7 +82,8 @@ impl Arbitration {
         let row = self.roles.entry(role.into()).or_default();
         let taken = |member: &Member| member.stream != stream && member.election == election;
         if election.is_some() && row.members.iter().any(taken) {
-            let what = "another controller of the role has this election id";
+            // Controllers look for these words, and try again with another one.
+            let what = "this election id is used by another controller of the role";
             return Err(Refusal::invalid(what));
         }
         let before = row.primary();
@@ -163,7 +164,8 @@ mod tests {
         let code = |roles: &Arbitration, stream| roles.standing(stream).map(|s| s.code);
         assert_eq!(code(&roles, 1), Some(Code::Ok));
         assert_eq!(code(&roles, 2), Some(Code::AlreadyExists));
-        roles.update(3, "", Some(4)).expect_err("taken");
+        let refused = roles.update(3, "", Some(4)).expect_err("taken");
+        assert!(refused.message.contains("election id is used"));
         roles.check("", Some(5)).expect("the primary");
         roles.check("", Some(4)).expect_err("a backup");
         let refused = roles.check("other", Some(5));
