@@ -134,7 +134,7 @@ fn place(text: &str) -> Result<usize, String> {
 }
 
 fn amount(text: &str) -> Result<u64, String> {
-    let parsed = text.parse();
+    let parsed = text.parse::<u64>();
     parsed.map_err(|_| format!("{text} is not a number from 0 to {}", u64::MAX))
 }
 

@@ -1,4 +1,4 @@
-//! Byte strings of P4Runtime: unsigned numbers in network order, in the shortest form when sent.
+//! Byte strings of P4Runtime: numbers in network order, in the shortest form when sent.
 
 use bofuss_p4::Int;
 
@@ -27,7 +27,7 @@ pub fn parse_signed(bytes: &[u8], width: u32, name: &str) -> Result<Int> {
         return Err(Refusal::invalid(format!("{name} has no value")));
     }
     // Copies of the sign in front say nothing.
-    let repeats = |pair: &&[u8]| matches!(pair, [0, ..0x80] | [0xff, 0x80..]);
+    let repeats = |pair: &&[u8]| matches!(pair, [0, 0..=0x7f] | [0xff, 0x80..=0xff]);
     let start = bytes.windows(2).take_while(repeats).count();
     let bytes = &bytes[start..];
     if bytes.len() <= width.div_ceil(8) as usize {
