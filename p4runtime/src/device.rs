@@ -84,9 +84,11 @@ impl Device {
         running.ok_or_else(|| Refusal::precondition("no forwarding pipeline config is set"))
     }
 
-    /// The configuration of the pipeline. Errors: there is none.
-    pub fn config(&self) -> Result<Arc<ForwardingPipelineConfig>> {
-        self.running().map(|pipeline| pipeline.config)
+    /// The configuration of the pipeline, if there is one.
+    pub fn config(&self) -> Option<Arc<ForwardingPipelineConfig>> {
+        let pipelines = self.pipelines();
+        let running = pipelines.running.as_ref();
+        running.map(|pipeline| pipeline.config.clone())
     }
 
     /// Does what a controller wants with a pipeline, if it `may` when its turn comes. Errors: what

@@ -94,19 +94,17 @@ impl Calls {
     ) -> Result<Response<GetForwardingPipelineConfigResponse>, Status> {
         let request = request.into_inner();
         self.check_device(request.device_id)?;
-        let config = self.device.config()?;
         let wanted = request.response_type();
         let part = |bytes: &Vec<u8>, only| match wanted {
             Wanted::All => bytes.clone(),
             wanted if wanted == only => bytes.clone(),
             _ => Vec::new(),
         };
-        let config = ForwardingPipelineConfig {
+        let config = self.device.config().map(|config| ForwardingPipelineConfig {
             p4info: part(&config.p4info, Wanted::P4infoAndCookie),
             p4_device_config: part(&config.p4_device_config, Wanted::DeviceConfigAndCookie),
             cookie: config.cookie,
-        };
-        let config = Some(config);
+        });
         Ok(Response::new(GetForwardingPipelineConfigResponse {
             config,
         }))
