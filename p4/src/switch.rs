@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::canonical::{canonical, fitting};
 use crate::count::Count;
@@ -228,13 +229,18 @@ impl Switch {
         self.state.tables[table].iter()
     }
 
-    /// The entries of a table from a number on, with their numbers.
-    pub fn entries_from(
+    /// The entries of a table whose numbers are in a range, with their numbers.
+    pub fn entries_within(
         &self,
         table: usize,
-        from: Handle,
+        range: Range<Handle>,
     ) -> impl Iterator<Item = (Handle, &Entry)> {
-        self.state.tables[table].iter_from(from)
+        self.state.tables[table].iter_within(range)
+    }
+
+    /// A number above those of all entries of a table, also of some that are no longer there.
+    pub fn entries_end(&self, table: usize) -> Handle {
+        self.state.tables[table].end()
     }
 
     /// All tables that have a key, with their entries, as text.

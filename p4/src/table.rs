@@ -1,6 +1,7 @@
 //! The entries of a table.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::count::Count;
 use crate::error::ControlError;
@@ -144,6 +145,18 @@ impl TableState {
     pub fn iter_from(&self, from: Handle) -> impl Iterator<Item = (Handle, &Entry)> {
         let all = self.entries.iter().enumerate().skip(from);
         all.filter_map(|(handle, entry)| entry.as_ref().map(|entry| (handle, entry)))
+    }
+
+    /// The entries whose numbers are in a range, with their numbers.
+    pub fn iter_within(&self, range: Range<Handle>) -> impl Iterator<Item = (Handle, &Entry)> {
+        let end = range.end.min(self.entries.len());
+        let some = self.entries[..end].iter().enumerate().skip(range.start);
+        some.filter_map(|(handle, entry)| entry.as_ref().map(|entry| (handle, entry)))
+    }
+
+    /// A number above those of all entries, also of some that are no longer there.
+    pub fn end(&self) -> Handle {
+        self.entries.len()
     }
 
     /// An entry.

@@ -23,8 +23,8 @@ use crate::wire::messages::{
 
 /// The updates of one job.
 const UPDATES_AT_ONCE: usize = 128;
-/// The entries of a table that one job looks at for idle ones.
-const ENTRIES_AT_ONCE: usize = 4096;
+/// The places of a table that one job looks at for idle entries: those of deleted ones are empty.
+const PLACES_AT_ONCE: usize = 4096;
 
 /// What is known of the pipelines.
 #[derive(Default)]
@@ -385,21 +385,18 @@ fn sets_array(update: &Update) -> bool {
 }
 
 /// The entries of a table, of some from a number on, that have been idle for their timeout since
-/// they were last told of; and the number of the first that was not looked at, if there are more.
+/// they were last told of; and the number of the next to look at, if there may be more.
 fn idle_entries(
     target: &mut Target<'_>,
     id: u32,
     from: Handle,
 ) -> (Vec<TableEntry>, Option<Handle>) {
     let table = &target.info.tables[&id];
-    let entries = target.switch.entries_from(table.index, from);
-    let mut next = None;
+    let all = target.switch.entries_end(table.index);
+    let end = all.min(from + PLACES_AT_ONCE);
+    let next = (end < all).then_some(end);
     let mut idle = Vec::new();
-    for (place, (handle, entry)) in entries.enumerate() {
-        if place == ENTRIES_AT_ONCE {
-            next = Some(handle);
-            break;
-        }
+    for (handle, entry) in target.switch.entries_within(table.index, from..end) {
         if !entry.is_idle(target.now) {
             continue;
         }

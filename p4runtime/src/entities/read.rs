@@ -16,6 +16,8 @@ use crate::wire::entities::{
 
 /// The most entities of a step.
 const AT_ONCE: usize = 256;
+/// The most places of a table that a step looks at: those of deleted entries are empty.
+const PLACES_AT_ONCE: usize = 4096;
 
 /// Which form the entries of a table are read in.
 #[derive(Clone, Copy, Debug)]
@@ -227,10 +229,13 @@ impl View<'_> {
             let shown = found.map(|handle| self.show_as(id, form, asked, handle));
             return Ok((shown.into_iter().collect(), None));
         }
-        let entries = self.switch.entries_from(table.index, from);
+        let all = self.switch.entries_end(table.index);
+        let end = all.min(from + PLACES_AT_ONCE);
+        let entries = self.switch.entries_within(table.index, from..end);
         let handles: Vec<usize> = entries.take(AT_ONCE).map(|(handle, _)| handle).collect();
-        let next = handles.last().filter(|_| handles.len() == AT_ONCE);
-        let next = next.map(|last| Step::Entries(id, form, Box::new(asked.clone()), last + 1));
+        let last = handles.last().filter(|_| handles.len() == AT_ONCE);
+        let next = last.map_or(end, |last| last + 1);
+        let next = (next < all).then(|| Step::Entries(id, form, Box::new(asked.clone()), next));
         let key = key.map(|key| write_key(table, &key));
         let has_key = |handle| {
             let mut keys = key.iter();
@@ -363,5 +368,49 @@ fn is_set(entity: &Entity) -> bool {
             !matches!(data, Some(P4DataData::Bitstring(bytes)) if **bytes == [0])
         }
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_p4::{Entry, Int, Match, Switch};
+
+    use super::*;
+    use crate::pipeline::Pipeline;
+    use crate::side::Side;
+
+    #[test]
+    fn a_step_looks_at_some_places_of_a_table_also_if_they_are_empty() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/p4/controlled");
+        let read = |end: &str| std::fs::read_to_string(format!("{folder}/controlled.{end}"));
+        let json = read("json").expect("it is there");
+        let json = json.replace("\"max_size\" : 1024", "\"max_size\" : 8192");
+        let p4info = read("p4info.txt").expect("it is there");
+        let pipeline = Pipeline::new(&p4info, json.into()).expect("they fit");
+        let mut switch = Switch::new(pipeline.program().expect("it is right"), 0);
+        let mut tables = pipeline.info.tables.iter();
+        let longest = tables.find(|(_, table)| table.name == "MyIngress.longest");
+        let (id, table) = longest.expect("it has the table");
+        let action = switch.action_of(table.index, "MyIngress.drop");
+        let does = Does::Action(action.expect("it has the action"), Vec::new());
+        let last = PLACES_AT_ONCE as u32 + 1;
+        for value in 0..=last {
+            let key = vec![Match::Lpm(Int::from(value), 32)];
+            let entry = Entry::new(key, 0, does.clone());
+            switch.insert(table.index, entry).expect("there is room");
+        }
+        for handle in 0..last as usize {
+            switch.delete(table.index, handle).expect("it is there");
+        }
+        let view = View {
+            switch: &switch,
+            side: &Side::default(),
+            info: &pipeline.info,
+            now: 0,
+        };
+        let step = Step::Entries(*id, Form::Entry, Box::default(), 0);
+        let (none, rest) = view.read(&step).expect("the table is there");
+        let (one, end) = view.read(&rest.expect("there is more")).expect("likewise");
+        assert_eq!((none.len(), one.len(), end.is_none()), (0, 1, true));
     }
 }
