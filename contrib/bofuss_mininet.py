@@ -22,6 +22,7 @@ Options of --switch bofussp4, where {name} is the switch's name:
     json         the program, as p4c writes it; without it, a controller of P4Runtime sets it
     p4info       its P4Info, with grpcPort
     entries      its entries, in the form of the P4 tutorials' runtime files
+    commands     commands of bmv2's simple_switch_CLI, a line each, which change it once it works
     grpcPort     the port of P4Runtime of the switch with device id 1, on all addresses; the next
                  ones follow. Without json, 50051, as in the tutorials
     deviceId     by what controllers name the switch; unless told otherwise, its number: 1 for s1
@@ -161,12 +162,13 @@ class BofussSwitch(Switch):
 class BofussP4Switch(BofussSwitch):
     """A switch that runs a P4 program instead of OpenFlow tables."""
 
-    def __init__(self, name, json=None, p4info=None, entries=None, grpcPort=None, deviceId=None,
-                 cpuPort=None, **params):
+    def __init__(self, name, json=None, p4info=None, entries=None, commands=None, grpcPort=None,
+                 deviceId=None, cpuPort=None, **params):
         BofussSwitch.__init__(self, name, **params)
         files = {'--p4': json, '--p4info': p4info, '--p4-entries': entries}
         self.files = {key: str(file).replace('{name}', name)
                       for key, file in files.items() if file}
+        self.commands = commands and str(commands).replace('{name}', name)
         self.deviceId = int(self.dpid, 16) if deviceId is None else int(deviceId)
         if grpcPort is None and json is None:
             grpcPort = FIRST_GRPC_PORT
@@ -192,9 +194,22 @@ class BofussP4Switch(BofussSwitch):
         """Whether the switch works; it has no socket for dpctl."""
         return 'ctl' if 'switch %s: P4 program ' % self.name in line else None
 
+    def ready(self):
+        """Waits until the switch works, and gives it its commands."""
+        isNew = self.socket is None
+        BofussSwitch.ready(self)
+        if not isNew or not self.commands:
+            return
+        with open(self.commands) as file:
+            lines = [line.split('#')[0].strip() for line in file]
+        for line in filter(None, lines):
+            _, error, code = self.pexec('bofuss', 'ctl', self.name, 'p4', line)
+            if code:
+                raise Exception('switch %s: %s: %s' % (self.name, line, error.strip()))
+
     def dpctl(self, *args):
         """Runs `bofuss ctl NAME p4`, as there is no OpenFlow."""
-        return self.ctl('p4', *args)
+        return self.ctl('p4', *[shlex.quote(str(arg)) for arg in args])
 
     def connected(self):
         """No controller is waited for."""

@@ -127,6 +127,17 @@ fn a_p4_program_runs_in_switches_of_our_class() {
         2,
         "{said}"
     );
+    // Without controllers, commands change the entries: those of files and of dpctl.
+    let script = format!(
+        "for n in 1 2; do echo 'table_add others send 3 => 1' > /run/s$n-commands.txt; done; \
+         printf 'dpctl table_add others send 4 => 2\\ndpctl entries MyIngress.others\\n' | \
+         mn --custom {OURS} --controller none --topo linear,2 \
+         --switch bofussp4{program},commands=/run/{{name}}-commands.txt"
+    );
+    let said = inside(&["sh", "-c", &script]);
+    for wanted in ["MyIngress.send(port=0x1)", "MyIngress.send(port=0x2)"] {
+        assert_eq!(said.matches(wanted).count(), 2, "{said}");
+    }
 }
 
 #[test]
