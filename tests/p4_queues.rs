@@ -1,5 +1,5 @@
-//! A P4 program at a port with a rate: frames wait, leave by their priority, and say how they
-//! waited.
+//! A P4 program at a port with a rate: frames wait, leave by their priority or as a discipline
+//! says, and say how they waited.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -47,6 +47,35 @@ fn number(frame: &[u8], at: usize, bytes: usize) -> u64 {
     bytes.fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
+/// Has a host send frames.
+fn send_all(from: &mut AfPacket, all: &[Vec<u8>]) {
+    let pool = Pool::new(8 << 20);
+    for some in all.chunks(32) {
+        let frames = some.iter().map(|bytes| pool.frame(bytes).unwrap());
+        let mut frames: Vec<Frame> = frames.collect();
+        while !frames.is_empty() {
+            from.send(&mut frames).unwrap();
+        }
+        // The switch has room for some 300 frames that it has not received yet.
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Receives so many frames, in their order.
+fn receive(to: &mut AfPacket, count: usize) -> Vec<Vec<u8>> {
+    let pool = Pool::new(8 << 20);
+    let mut arrived: Vec<Vec<u8>> = Vec::new();
+    let mut frames = Vec::new();
+    until("all arrive", || {
+        to.recv(&pool, &mut frames, 32).unwrap();
+        let ours = frames.drain(..).filter(|frame| frame.len() == LENGTH);
+        arrived.extend(ours.map(|frame| frame.bytes().to_vec()));
+        sleep(Duration::from_millis(1));
+        arrived.len() >= count
+    });
+    arrived
+}
+
 #[test]
 fn what_a_program_gives_priority_leaves_first_and_says_how_it_waited() {
     if !have(&["ip"]) {
@@ -60,28 +89,11 @@ fn what_a_program_gives_priority_leaves_first_and_says_how_it_waited() {
     let arguments = ["--p4", &json, "--record", &record, "--port-rate", "1=8M"];
     let mut lab = Lab::new(2, &arguments);
     let (mut to, mut from) = (raw(&lab, 1), raw(&lab, 2));
-    let pool = Pool::new(8 << 20);
     let plain = (0..PLAIN).map(|place| frame(0, place));
     let urgent = (0..URGENT).map(|place| frame(7, place));
     let all: Vec<Vec<u8>> = plain.chain(urgent).collect();
-    for some in all.chunks(32) {
-        let frames = some.iter().map(|bytes| pool.frame(bytes).unwrap());
-        let mut frames: Vec<Frame> = frames.collect();
-        while !frames.is_empty() {
-            from.send(&mut frames).unwrap();
-        }
-        // The switch has room for some 300 frames that it has not received yet.
-        sleep(Duration::from_millis(5));
-    }
-    let mut arrived: Vec<Vec<u8>> = Vec::new();
-    let mut frames = Vec::new();
-    until("all arrive", || {
-        to.recv(&pool, &mut frames, 32).unwrap();
-        let ours = frames.drain(..).filter(|frame| frame.len() == LENGTH);
-        arrived.extend(ours.map(|frame| frame.bytes().to_vec()));
-        sleep(Duration::from_millis(1));
-        arrived.len() >= all.len()
-    });
+    send_all(&mut from, &all);
+    let arrived = receive(&mut to, all.len());
     let places = |priority: u8| {
         let those = arrived.iter().filter(move |frame| frame[0] == priority);
         those.map(|frame| number(frame, PLACE_AT, 2) as u16)
@@ -102,6 +114,51 @@ fn what_a_program_gives_priority_leaves_first_and_says_how_it_waited() {
     let said = printed(&output);
     assert!(
         output.status.success() && said.contains("1 run, "),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_port_with_queues_shares_its_rate_by_their_weights() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/p4");
+    let json = root.join("queues/queues.json").display().to_string();
+    let mut arguments = vec!["--p4", &json, "--port-rate", "1=8M"];
+    arguments.extend(["--queue", "1:1:weight=3", "--queue", "1:2:weight=1"]);
+    let mut lab = Lab::new(2, &arguments);
+    let (mut to, mut from) = (raw(&lab, 1), raw(&lab, 2));
+    let all: Vec<Vec<u8>> = (0..300)
+        .flat_map(|place| [frame(1, place), frame(2, place)])
+        .collect();
+    send_all(&mut from, &all);
+    let arrived = receive(&mut to, all.len());
+    for priority in [1, 2] {
+        let those = arrived.iter().filter(|frame| frame[0] == priority);
+        let places = those.map(|frame| number(frame, PLACE_AT, 2) as u16);
+        assert!(places.eq(0..300), "queue {priority}");
+    }
+    let heavy = arrived[..240].iter().filter(|frame| frame[0] == 1);
+    let heavy = heavy.count();
+    // By equal shares it would be 120, by weights at most 180.
+    assert!((140..=200).contains(&heavy), "{heavy} of 240");
+    let stayed = arrived.iter().map(|frame| number(frame, STAYED_AT, 4));
+    assert_eq!(stayed.max(), Some(0), "they wait behind the program");
+    assert_eq!(lab.switch.terminate(), Some(0));
+}
+
+#[test]
+fn a_queue_that_its_discipline_cannot_have_is_refused() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/p4");
+    let json = root.join("queues/queues.json").display().to_string();
+    let mut command = Command::new(program("bofuss"));
+    command.args(["run", "--name", "p4-queue-refused", "--p4", &json]);
+    command.args(["--port", "pcap:/dev/null", "--discipline", "fifo"]);
+    let output = run(command.args(["--queue", "1:3:max=1M"]));
+    let said = printed(&output);
+    assert!(
+        !output.status.success() && said.contains("--queue 1:3: "),
         "{said}"
     );
 }

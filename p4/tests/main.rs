@@ -3,9 +3,11 @@
 mod plain;
 
 mod cases;
+mod commands;
 mod control_plane;
 mod hostile;
 mod profiles;
+mod program_entries;
 mod random_expressions;
 mod random_programs;
 mod random_tables;

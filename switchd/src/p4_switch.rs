@@ -1,6 +1,7 @@
 //! `bofuss run --p4`: a switch whose pipeline is a P4 program, from its start to its end.
 
 mod commands;
+mod disciplines;
 mod exports;
 mod outlet;
 mod plane;

@@ -19,6 +19,8 @@ const KEYS: &[&str] = &[
     "name",
     "port",
     "port-rate",
+    "queue",
+    "discipline",
     "ring",
     "seed",
     "metrics",

@@ -12,6 +12,7 @@ use bofuss_p4::{Digest, DropReason, Sent, Sink};
 use bofuss_p4runtime::Reports;
 use tracing::debug;
 
+use super::disciplines::Disciplines;
 use crate::dataplane::PortSet;
 use crate::record::SwitchRecorder;
 
@@ -33,22 +34,25 @@ pub struct Outlet {
     pub controllers: Option<ToControllers>,
     /// The recorder of all that leaves the program, if it is recorded.
     pub recorder: Option<SwitchRecorder>,
-    /// When ports that have a rate may send their next frame.
+    /// When ports that have a rate and no queues may send their next frame.
     pub paces: BTreeMap<PortNo, Pace>,
+    /// What waits behind the program, for ports with queues.
+    pub disciplines: Disciplines,
     /// The time since the start, which is that of all that is sent.
     pub now: Time,
     pool: Pool,
 }
 
 impl Outlet {
-    /// With these ports, and frames of `pool`.
-    pub fn new(ports: PortSet, pool: Pool) -> Self {
+    /// With these ports and disciplines, and frames of `pool`.
+    pub fn new(ports: PortSet, disciplines: Disciplines, pool: Pool) -> Self {
         Self {
             ports,
             counts: P4Counts::default(),
             controllers: None,
             recorder: None,
             paces: BTreeMap::new(),
+            disciplines,
             now: Time(0),
             pool,
         }
@@ -76,6 +80,12 @@ impl Sink for Outlet {
             return to.reports.packet(sent.frame);
         }
         match self.pool.frame(&sent.frame) {
+            Some(frame) if self.disciplines.has(port) => {
+                let queue = sent.priority;
+                if !self.disciplines.enqueue(self.now, port, queue, frame) {
+                    self.counts.drop(DropReason::QueueFull);
+                }
+            }
             Some(frame) => {
                 if let Some(pace) = self.paces.get_mut(&port) {
                     pace.charge(self.now, frame.len() as u64);

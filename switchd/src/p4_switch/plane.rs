@@ -19,6 +19,7 @@ use rustix::event::epoll;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
+use super::disciplines::Disciplines;
 use super::exports::ports_seen;
 use super::outlet::Outlet;
 use crate::config::p4::LoadedSwitch;
@@ -66,7 +67,8 @@ pub struct P4Plane {
 }
 
 impl P4Plane {
-    /// A switch without ports; `pool` has the buffers of its frames. Errors: the system's.
+    /// A switch without ports; `pool` has the buffers of its frames. Errors: the system's; a queue
+    /// that its discipline cannot have.
     pub fn new(
         switch: Switch,
         pool: Pool,
@@ -76,8 +78,12 @@ impl P4Plane {
     ) -> Result<Self> {
         let poller = Poller::new(monitor.fd()).map_err(context("data plane"))?;
         let epoll = poller.set().epoll().map_err(context("data plane"))?;
-        let mut outlet = Outlet::new(PortSet::new(epoll), pool.clone());
+        let disciplines = Disciplines::new(&config)?;
+        let mut outlet = Outlet::new(PortSet::new(epoll), disciplines, pool.clone());
         for spec in &config.ports {
+            if outlet.disciplines.has(spec.number) {
+                continue;
+            }
             let mut pace = Pace::default();
             pace.set(Time(0), spec.rate_kbps.unwrap_or(0));
             if pace.kbps > 0 {
@@ -106,6 +112,8 @@ impl P4Plane {
         self.received.entry(number).or_default();
         self.outlet.ports.add(port).map_err(what)?;
         if let Some((desc, offloads)) = self.outlet.ports.describe(number) {
+            let (now, kbps) = (self.time(), desc.curr_speed);
+            self.outlet.disciplines.set_rate(now, number, kbps);
             self.note(RecordedInput::Port(Box::new(desc), offloads));
         }
         Ok(())
@@ -295,8 +303,11 @@ impl P4Plane {
     /// Sends frames to ports. For those that have no room, packets wait from now on.
     fn flush(&mut self) {
         let mut held = Vec::new();
-        self.outlet.ports.flush_and_tell(|number| {
-            if self.switch.hold(number.0) {
+        let now = self.time();
+        let outlet = &mut self.outlet;
+        outlet.disciplines.send_due(now, &mut outlet.ports);
+        outlet.ports.flush_and_tell(|number| {
+            if !outlet.disciplines.has(number) && self.switch.hold(number.0) {
                 held.push(number.0);
             }
         });
@@ -341,13 +352,16 @@ impl P4Plane {
         }
     }
 
-    /// Has the thread woken when the next packet is due that waits for a port with a rate.
+    /// Has the thread woken when the next packet is due that waits for a port with a rate or with
+    /// queues.
     fn set_alarm(&mut self) -> io::Result<()> {
         let paces = self.outlet.paces.iter();
         let waiting = paces.filter(|(number, _)| {
             self.switch.holds(number.0) && self.outlet.ports.takes_frames(**number)
         });
-        let Some(due) = waiting.map(|(_, pace)| pace.due).min() else {
+        let paced = waiting.map(|(_, pace)| pace.due);
+        let queued = self.outlet.disciplines.next_due(&self.outlet.ports);
+        let Some(due) = paced.chain(queued).min() else {
             return Ok(());
         };
         let now = self.time();
@@ -425,8 +439,10 @@ impl P4Plane {
     }
 
     fn follow_link(&mut self, link: &Link) {
-        if self.outlet.ports.update_link(link).is_some() {
-            return;
+        if let Some((desc, _)) = self.outlet.ports.update_link(link) {
+            let (now, kbps) = (self.time(), desc.curr_speed);
+            let disciplines = &mut self.outlet.disciplines;
+            return disciplines.set_rate(now, desc.port_no, kbps);
         }
         let mut specs = self.config.ports.iter();
         let named = specs.find(|spec| spec.kind.interface() == Some(&link.name));
@@ -448,7 +464,8 @@ impl P4Plane {
     fn lose_port(&mut self, number: PortNo) {
         if let Some(port) = self.outlet.ports.remove(number) {
             warn!("port {number}: {} is gone", port.name);
-            let waited = self.switch.discard(number.0);
+            let behind = self.outlet.disciplines.lose(number);
+            let waited = self.switch.discard(number.0) + behind;
             self.outlet.counts.lose_all(waited, Loss::NoPort);
             self.note(RecordedInput::PortGone(number));
         }

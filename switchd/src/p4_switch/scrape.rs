@@ -57,5 +57,11 @@ pub fn add(plane: &mut P4Plane, samples: &mut Samples) {
         ] {
             samples.add(name, labels, count);
         }
+        for queue in plane.outlet.disciplines.queues(number) {
+            let labels: Labels<'_> = &[labels[0], labels[1], ("queue", &queue.id.0)];
+            samples.add("queue_packets", labels, queue.stats.tx_packets);
+            samples.add("queue_bytes", labels, queue.stats.tx_bytes);
+            samples.add("queue_dropped", labels, queue.stats.tx_errors);
+        }
     }
 }
