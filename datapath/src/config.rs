@@ -1,10 +1,12 @@
 //! The configuration of a datapath.
 
-use alloc::{collections::BTreeMap, format};
-use core::str::FromStr;
+#[cfg(feature = "text")]
+mod names;
+
+use alloc::collections::BTreeMap;
 
 use bofuss_oflib::types::GroupId;
-use bofuss_oflib::{Mac, ParseError, PortNo};
+use bofuss_oflib::{Mac, PortNo};
 
 use crate::PortVlans;
 use crate::egress::{DisciplineRow, WEIGHTED_PRIORITY};
@@ -142,17 +144,4 @@ pub enum Algorithm {
     RoundRobin,
     /// At random, by weight.
     Random,
-}
-
-impl FromStr for Algorithm {
-    type Err = ParseError;
-    /// Errors: a sentence that lists the names.
-    fn from_str(name: &str) -> Result<Self, ParseError> {
-        match name {
-            "hash" => Ok(Self::Hash),
-            "round-robin" => Ok(Self::RoundRobin),
-            "random" => Ok(Self::Random),
-            other => Err(format!("'{other}' is not hash, round-robin or random").into()),
-        }
-    }
 }

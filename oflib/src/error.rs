@@ -1,8 +1,12 @@
 //! Every OpenFlow error type and code, one row each, and the decoder's error.
 
-use core::fmt;
+#[cfg(feature = "names")]
+mod rows;
 
+#[cfg(feature = "names")]
 use crate::version::{Span, span};
+#[cfg(feature = "names")]
+pub use rows::ErrorRow;
 
 /// An OpenFlow error: its type and code as in an ERROR message, and for type `0xffff` the
 /// experimenter.
@@ -17,86 +21,6 @@ pub struct ErrorCode {
     pub code: u16,
     /// The experimenter whose error it is, 0 for the specification's.
     pub experimenter: u32,
-}
-
-/// One row of the error table.
-///
-/// Rows are for people: decoding and encoding use the numbers alone, so that an error without a row
-/// is passed on as it came.
-#[derive(Clone, Copy, Debug)]
-pub struct ErrorRow {
-    /// Type and code.
-    pub error: ErrorCode,
-    /// The specification's type, without `OFPET_`; of an experimenter's error, its extension.
-    pub type_name: &'static str,
-    /// The specification's code, without its prefix.
-    pub code_name: &'static str,
-    /// The meaning, in the words of a log line.
-    pub meaning: &'static str,
-    /// The versions that have it.
-    pub versions: Span,
-}
-
-impl ErrorRow {
-    /// The row of an experimenter's error, for [`crate::experimenter_errors`].
-    pub const fn of_experimenter(
-        error: ErrorCode,
-        extension: &'static str,
-        code_name: &'static str,
-        meaning: &'static str,
-    ) -> Self {
-        Self {
-            error,
-            type_name: extension,
-            code_name,
-            meaning,
-            // An experimenter's numbers mean the same in each version.
-            versions: span!(),
-        }
-    }
-}
-
-impl fmt::Display for ErrorRow {
-    /// `BAD_REQUEST/BAD_LEN (wrong length for the type)`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}/{} ({})",
-            self.type_name, self.code_name, self.meaning
-        )
-    }
-}
-
-/// Declares the errors of an experimenter: a constant for each, and `ERRORS`, their names, for
-/// [`crate::ext::ExtRow::with_error_names`].
-///
-/// ```
-/// bofuss_oflib::experimenter_errors! {
-///     77 "PAINT"
-///     0 NO_COLOUR "no such colour"
-///     1 DRY "the paint is dry"
-/// }
-/// assert_eq!(DRY.code, 1);
-/// assert_eq!(ERRORS[1].to_string(), "PAINT/DRY (the paint is dry)");
-/// ```
-#[macro_export]
-macro_rules! experimenter_errors {
-    ($experimenter:tt $extension:literal $($code:literal $NAME:ident $meaning:literal)*) => {
-        $(
-            #[doc = concat!("Code ", stringify!($code), ": ", $meaning, ".")]
-            pub const $NAME: $crate::ErrorCode =
-                $crate::ErrorCode::of_experimenter($experimenter, $code);
-        )*
-        /// The names of these errors.
-        pub const ERRORS: &[$crate::error::ErrorRow] = &[$(
-            $crate::error::ErrorRow::of_experimenter(
-                $NAME,
-                $extension,
-                stringify!($NAME),
-                $meaning,
-            )
-        ),*];
-    };
 }
 
 /// One struct for each type, with a constant for each code, and one table of all rows.
@@ -117,6 +41,7 @@ macro_rules! errors {
             #[doc = concat!("The codes of `OFPET_", $name, "` (", stringify!($ty), ").")]
             pub struct $Type;
             impl $Type {
+                #[cfg(feature = "names")]
                 const VERSIONS: Span = span!($($all)*);
                 $(
                     #[doc = concat!("Code ", stringify!($code), ": ", $meaning, ".")]
@@ -125,6 +50,7 @@ macro_rules! errors {
             }
         )*
         /// All rows, in the order of type and code. Spec: OpenFlow 1.3.5 section 7.4.4.
+        #[cfg(feature = "names")]
         pub const ERRORS: &[ErrorRow] = &[$($(ErrorRow {
             error: $Type::$CODE,
             type_name: $name,
@@ -375,31 +301,6 @@ impl ErrorCode {
             experimenter,
         }
     }
-
-    /// The row of this error, if the specification has one. [`crate::Catalogue::error`] has those
-    /// of extensions, too.
-    ///
-    /// Not all versions need have it: see [`ErrorRow::versions`].
-    pub fn row(self) -> Option<&'static ErrorRow> {
-        ERRORS.iter().find(|row| row.error == self)
-    }
-}
-
-impl fmt::Display for ErrorCode {
-    /// `BAD_REQUEST/BAD_LEN (wrong length for the type)`, or numbers where no row stands, as
-    /// `error type 65535 code 7 of experimenter 0xbebabeba`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.row() {
-            Some(row) => row.fmt(f),
-            None => {
-                write!(f, "error type {} code {}", self.ty, self.code)?;
-                if self.ty == EXPERIMENTER_ERROR_TYPE {
-                    write!(f, " of experimenter {:#x}", self.experimenter)?;
-                }
-                Ok(())
-            }
-        }
-    }
 }
 
 /// The reason for which some bytes are not a message: the OpenFlow error, where, and in which
@@ -416,30 +317,4 @@ pub struct DecodeError {
     pub offset: usize,
     /// The field that was being read.
     pub field: &'static str,
-}
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} at byte {}, in {}",
-            self.error, self.offset, self.field
-        )
-    }
-}
-
-impl core::error::Error for DecodeError {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_ascend_without_gaps_within_a_type() {
-        for pair in ERRORS.windows(2) {
-            let (a, b) = (pair[0].error, pair[1].error);
-            let next = b.ty == a.ty && b.code == a.code + 1;
-            assert!(next || (b.ty == a.ty + 1 && b.code == 0), "{a} then {b}");
-        }
-    }
 }

@@ -1,6 +1,9 @@
 //! The match fields: one row of constant data each, from which everything else about a field
 //! follows.
 
+#[cfg(feature = "names")]
+mod names;
+
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
@@ -192,23 +195,6 @@ impl Field {
         places.any(|header| headers.contains(&header))
     }
 
-    /// The name that is printed.
-    pub fn shown(&self) -> &'static str {
-        self.aliases.first().copied().unwrap_or(self.name)
-    }
-
-    /// Returns true if the field goes by this name, in either case, with or without the
-    /// specification's prefix.
-    pub fn is_called(&self, name: &str) -> bool {
-        let stripped = OXM_PREFIXES.iter().find_map(|prefix| {
-            let (start, rest) = name.split_at_checked(prefix.len())?;
-            start.eq_ignore_ascii_case(prefix).then_some(rest)
-        });
-        let name = stripped.unwrap_or(name);
-        let mut names = self.aliases.iter().chain([&self.name]);
-        names.any(|own| own.eq_ignore_ascii_case(name))
-    }
-
     /// Returns true if copy_field may write it. Choice: the metadata, which set-field may not
     /// write, as in Open vSwitch.
     pub fn is_copied_to(&self) -> bool {
@@ -312,8 +298,6 @@ const KEY_EXTENSION_BYTES: usize = 32;
 /// Bytes of every key that say which fields are present; further bytes begin its tail.
 pub const KEY_PRESENT_BYTES: usize = 8;
 
-/// Prefixes of field names in the specification and in other tools.
-const OXM_PREFIXES: &[&str] = &["oxm_of_", "ofpxmt_ofb_", "onfoxm_et_", "nxm_of_", "nxm_nx_"];
 const TCP_FLAG_NAMES: &[&str] = &["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns"];
 const EXTHDR_NAMES: &[&str] = &[
     "nonext", "esp", "auth", "dest", "frag", "router", "hop", "unrep", "unseq",

@@ -86,7 +86,14 @@ pub(crate) trait Form<V>: Sized {
     ///
     /// A form with a list at its end reads up to the end of the window: the caller has opened a
     /// window that ends with the structure.
+    #[cfg(feature = "connections")]
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
+    /// Reads the value. Errors: as [`crate::wire::Wire::decode`]; BAD_REQUEST/BAD_TYPE for what
+    /// only switches send, which only the ends of connections read.
+    #[cfg(not(feature = "connections"))]
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Err(r.err(crate::error::BadRequest::BAD_TYPE))
+    }
     /// Appends it, or notes what cannot be said.
     ///
     /// A form that notes something unsupported goes on and appends its bytes. The codec, or the

@@ -1,5 +1,8 @@
 //! The instructions of a flow entry.
 
+#[cfg(feature = "v1_5")]
+mod meters;
+
 use alloc::{sync::Arc, vec::Vec};
 
 use crate::action::Action;
@@ -163,58 +166,6 @@ impl Instructions {
         &self.0
     }
 
-    /// The list in the words of a version for a meter that comes first: since 1.5 the first of the
-    /// actions that are applied, before that an instruction. `None` if the list has them already.
-    ///
-    /// The model keeps whichever of the two a controller sent: both do the same.
-    pub(crate) fn with_meter_of(&self, version: Version) -> Option<Vec<Instruction>> {
-        if version.meters_by_action() {
-            self.with_meter_action()
-        } else {
-            self.with_meter_instruction()
-        }
-    }
-
-    fn with_meter_action(&self) -> Option<Vec<Instruction>> {
-        let mut all = self.0.iter();
-        let at = all.position(|one| matches!(one, Instruction::Meter(_)))?;
-        let mut list = self.0.to_vec();
-        let Instruction::Meter(id) = list[at] else {
-            return None;
-        };
-        // By the order of execution, actions that are applied follow the meter.
-        if let Some(Instruction::ApplyActions(actions)) = list.get_mut(at + 1) {
-            actions.insert(0, Action::Meter(id));
-            list.remove(at);
-        } else {
-            list[at] = Instruction::ApplyActions([Action::Meter(id)].into());
-        }
-        Some(list)
-    }
-
-    fn with_meter_instruction(&self) -> Option<Vec<Instruction>> {
-        for (at, one) in self.0.iter().enumerate() {
-            if matches!(one, Instruction::Meter(_)) {
-                return None;
-            }
-            let Instruction::ApplyActions(actions) = one else {
-                continue;
-            };
-            // A meter after other actions measures other packets than an instruction would. It is
-            // written as it is, which older versions cannot say.
-            let Some((Action::Meter(id), others)) = actions.split_first() else {
-                return None;
-            };
-            let mut list = self.0.to_vec();
-            list[at] = Instruction::Meter(*id);
-            if !others.is_empty() {
-                list.insert(at + 1, Instruction::ApplyActions(others.to_vec()));
-            }
-            return Some(list);
-        }
-        None
-    }
-
     /// Every action in them.
     ///
     /// Actions within an experimenter's instruction are not among them.
@@ -265,7 +216,10 @@ mod tests {
     static ROWS: [ExtRow; 3] = [
         ExtRow::new(ExtKind::Instruction, 0xe0_0001, 1, "a"),
         ExtRow::new(ExtKind::Instruction, 0xe0_0001, 2, "b"),
-        ExtRow::new(ExtKind::Instruction, 0xe0_0001, 3, "c").that_runs_first(),
+        ExtRow {
+            runs_first: true,
+            ..ExtRow::new(ExtKind::Instruction, 0xe0_0001, 3, "c")
+        },
     ];
 
     #[test]

@@ -19,6 +19,8 @@ pub mod codec;
 pub mod copy_field;
 pub mod error;
 pub mod ext;
+#[cfg(feature = "extensions")]
+mod extension_rows;
 pub mod field;
 mod field_rows;
 pub mod field_set;
@@ -34,6 +36,7 @@ pub mod message;
 mod model;
 #[cfg(feature = "nicira")]
 mod nicira;
+#[cfg(feature = "extensions")]
 mod parse_error;
 pub mod registers;
 mod spare;
@@ -73,6 +76,7 @@ pub use message::Message;
 pub use nicira::actions::NICIRA;
 #[cfg(feature = "nicira")]
 pub use nicira::subfield::Subfield;
+#[cfg(feature = "extensions")]
 pub use parse_error::ParseError;
 pub use types::{Mac, PortNo};
 pub use version::Version;

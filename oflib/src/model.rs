@@ -41,6 +41,7 @@ macro_rules! named {
             /// Every named value with its name in text.
             pub const NAMES: &'static [(Self, &'static str)] = &[$((Self::$V, $text)),*];
             /// Every named value with the specification's name, without its prefix.
+            #[cfg(feature = "names")]
             pub const CONSTANTS: &'static [(&'static str, Self)] =
                 &[$((stringify!($V), Self::$V)),*];
             /// The name of this value, if it has one.
@@ -48,6 +49,7 @@ macro_rules! named {
                 Self::NAMES.iter().find(|(value, _)| *value == self).map(|(_, name)| *name)
             }
             /// The value of a name, in either case.
+            #[cfg(feature = "names")]
             pub fn named(name: &str) -> Option<Self> {
                 Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(v, _)| *v)
             }
@@ -90,11 +92,13 @@ macro_rules! flags {
             /// Every named bit with its name in text.
             pub const NAMES: &'static [(Self, &'static str)] = &[$((Self::$V, $text)),*];
             /// Every named bit with the specification's name, without its prefix.
+            #[cfg(feature = "names")]
             pub const CONSTANTS: &'static [(&'static str, Self)] =
                 &[$((stringify!($V), Self::$V)),*];
             /// All named bits.
             pub const ALL: Self = Self(0 $(| $value)*);
             /// The bit of a name, in either case.
+            #[cfg(feature = "names")]
             pub fn named(name: &str) -> Option<Self> {
                 Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(v, _)| *v)
             }

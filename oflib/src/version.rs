@@ -1,9 +1,12 @@
 //! The versions that are spoken, and what differs between them beyond wire forms.
 
+#[cfg(feature = "names")]
+mod name;
 #[cfg(feature = "connections")]
 mod peer;
 
-use core::fmt;
+#[cfg(feature = "names")]
+pub use name::Name;
 
 /// An OpenFlow version that this library speaks; its number is the one on the wire. Each but 1.3 is
 /// a feature: without it, the version is not in [`Version::ALL`] and has no messages.
@@ -115,26 +118,9 @@ impl Version {
     }
 
     /// Returns true if a meter is an action, and not an instruction.
+    #[cfg(feature = "v1_5")]
     pub(crate) fn meters_by_action(self) -> bool {
         self >= Self::V1_5
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", Name(self.number()))
-    }
-}
-
-/// The name of a version by its number on the wire, spoken or not: `1.3`, or the number.
-pub struct Name(pub u8);
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            n if (1..=Version::LAST.number()).contains(&n) => write!(f, "1.{}", n - 1),
-            n => write!(f, "{n:#04x}"),
-        }
     }
 }
 

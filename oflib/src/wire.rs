@@ -1,18 +1,17 @@
 //! Reading and writing big-endian wire forms: the window that is read, the bytes that are written,
 //! numbers, lists and strings.
 
+#[cfg(feature = "extensions")]
+mod text_form;
+
 use alloc::{string::String, vec::Vec};
-use core::fmt;
 
 use crate::codec::Codec;
 use crate::error::{BadRequest, DecodeError, ErrorCode};
 use crate::version::Version;
 
-/// A value with a text form.
-pub trait TextForm {
-    /// Writes it.
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
-}
+#[cfg(feature = "extensions")]
+pub use text_form::{OneLine, Text, TextForm, write_escaped};
 
 /// A value with a wire form, that of the codec's version.
 ///
@@ -26,15 +25,6 @@ pub trait Wire: Sized {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
     /// Appends the wire form. What the version cannot say is noted by [`Writer::unsupported`].
     fn encode(&self, w: &mut Writer<'_>);
-}
-
-/// Shows a value's text form.
-pub struct Text<'a, T>(pub &'a T);
-
-impl<T: TextForm> fmt::Display for Text<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.text(f)
-    }
 }
 
 /// The number that `bytes` are, of which there are at most 16, the highest first.
@@ -72,6 +62,7 @@ pub struct Reader<'a> {
     /// Experimenter bodies around this place.
     ///
     /// A window inherits it, and it ends with the window, so that nothing counts it down.
+    #[cfg(feature = "extensions")]
     pub(crate) nested: u8,
 }
 
@@ -84,6 +75,7 @@ impl<'a> Reader<'a> {
             pos: 0,
             field: "header",
             short: BadRequest::BAD_LEN,
+            #[cfg(feature = "extensions")]
             nested: 0,
         }
     }
@@ -268,7 +260,7 @@ impl<'a> Writer<'a> {
     /// item.
     ///
     /// It makes them look like inner lists, for values that are whole or nothing.
-    pub(crate) fn undivided(&mut self, contents: impl FnOnce(&mut Self)) {
+    pub fn undivided(&mut self, contents: impl FnOnce(&mut Self)) {
         let in_list = core::mem::replace(&mut self.in_list, true);
         contents(self);
         self.in_list = in_list;
@@ -390,12 +382,6 @@ impl Wire for Bytes {
     }
 }
 
-impl TextForm for Bytes {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
 /// The text that bytes are; where they are not UTF-8, those above 127 become `?`.
 ///
 /// Other replacements could make the text longer in bytes than what it was read from, so that it
@@ -442,39 +428,6 @@ impl<const N: usize> Wire for FixedStr<N> {
         let text = cut(&self.0, N - 1);
         w.raw(text.as_bytes()).pad(N - text.len());
     }
-}
-
-impl<const N: usize> fmt::Display for FixedStr<N> {
-    /// The string in one line, as [`OneLine`] writes it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        OneLine(&self.0).fmt(f)
-    }
-}
-
-/// A peer's string in one line: control characters, which would end the line or be obeyed by a
-/// terminal (ECMA-48), are escaped as JSON has them.
-pub struct OneLine<'a>(pub &'a str);
-
-impl fmt::Display for OneLine<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_escaped(f, self.0, char::is_control)
-    }
-}
-
-/// Writes a text with some characters escaped.
-pub fn write_escaped(
-    f: &mut impl fmt::Write,
-    text: &str,
-    is_escaped: impl Fn(char) -> bool,
-) -> fmt::Result {
-    for c in text.chars() {
-        if is_escaped(c) {
-            write!(f, "\\u{:04x}", u32::from(c))?;
-        } else {
-            f.write_char(c)?;
-        }
-    }
-    Ok(())
 }
 
 impl<const N: usize> From<&str> for FixedStr<N> {

@@ -12,6 +12,7 @@
 extern crate alloc;
 
 pub mod checksum;
+#[cfg(feature = "fast_path")]
 mod common_layouts;
 mod configured;
 #[cfg(feature = "craft")]
@@ -23,6 +24,10 @@ pub mod key;
 mod key_match;
 pub mod offload;
 mod packet;
+#[cfg(feature = "packet_types")]
+pub mod packet_type;
+#[cfg(not(feature = "packet_types"))]
+#[path = "no_packet_type.rs"]
 pub mod packet_type;
 pub mod parse;
 #[cfg(feature = "reassembly")]
@@ -32,6 +37,7 @@ mod rewrite;
 mod rows;
 mod shares;
 
+#[cfg(feature = "fast_path")]
 pub use common_layouts::COMMON_LAYOUTS;
 pub use edit::EditError;
 pub use headers::{Headers, TagChange};

@@ -6,6 +6,7 @@ use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::{HEADERS, Header};
 use bofuss_oflib::field_set::StandardFields;
 
+#[cfg(feature = "fast_path")]
 use crate::common_layouts::survey_common;
 use crate::configured;
 use crate::header;
@@ -146,15 +147,18 @@ pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
 }
 
 /// Finds the headers of a frame, and replaces `layout` except for the additional headers that it
-/// looks for. Returns the number of its layout among the [`crate::COMMON_LAYOUTS`], if it is one of
-/// these.
+/// looks for. Returns the number of its layout among `COMMON_LAYOUTS`, if it is one of these; only
+/// the feature `fast_path` has them.
 #[inline]
 pub fn survey(bytes: &[u8], layout: &mut Layout) -> Option<usize> {
+    #[cfg(feature = "fast_path")]
     let common = if layout.additions.headers.is_empty() {
         survey_common(bytes, layout)
     } else {
         None
     };
+    #[cfg(not(feature = "fast_path"))]
+    let common = None;
     if common.is_none() {
         walk(bytes, layout, 0);
     }

@@ -3,7 +3,7 @@
 //! Any hook may be called here while a packet is on its way, so what it asks for is collected first
 //! and carried out after it has returned: a hook never sees the pipeline in the middle of a change.
 
-use alloc::{format, vec::Vec};
+use alloc::vec::Vec;
 
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, ExtValue, PortNo};
@@ -359,11 +359,14 @@ fn do_for_hook<S: Sink, E: EngineNotes>(
         HookAct::ApplyToCopy(actions) => apply_to_copy(cx, walk, &actions),
         HookAct::Emit(packet, actions) => emit(cx, *packet, &actions),
         HookAct::Notify(value) if !S::DRY => cx.sink.notify(&value),
+        #[cfg(feature = "text")]
         HookAct::Notify(value) => {
             let name = cx.hooks.all[hook].name();
-            cx.sink
-                .step(Step::Reported(name, &format!("notifies {value}")));
+            let line = alloc::format!("notifies {value}");
+            cx.sink.step(Step::Reported(name, &line));
         }
+        #[cfg(not(feature = "text"))]
+        HookAct::Notify(_) => {}
         HookAct::Say(line) => {
             let name = cx.hooks.all[hook].name();
             cx.sink.step(Step::Reported(name, &line));

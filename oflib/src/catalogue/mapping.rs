@@ -3,7 +3,8 @@
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::{ptr, slice};
 
-use super::{Additions, Catalogue, check_place, shares_bits};
+use super::adding::{check_place, shares_bits};
+use super::{Additions, Catalogue};
 use crate::field::{At, Differs, Field, Need, STANDARD_FIELDS};
 
 /// The most sets of mappings that a catalogue has in its life. What packets are parsed by is never

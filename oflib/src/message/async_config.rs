@@ -1,11 +1,16 @@
 //! SET_ASYNC and GET_ASYNC_REPLY: which unasked messages a controller wants. Spec: OpenFlow 1.3.5
 //! section 7.3.10, OpenFlow 1.4.1 section 7.3.10.
 
+#[cfg(feature = "v1_4")]
+mod masks;
+#[cfg(not(feature = "v1_4"))]
+#[path = "async_config/no_masks.rs"]
+mod masks;
+
 use alloc::vec::Vec;
 
 use super::property::ExperimenterProperty;
 use crate::model::{flags, model};
-use crate::version::Version;
 
 flags! {
     /// The masks of an asynchronous configuration; the bits have the numbers of their properties in
@@ -91,13 +96,6 @@ model! {
     }
 }
 
-/// The bits of the reasons that each message has, in the order of the masks: PACKET_IN,
-/// PORT_STATUS, FLOW_REMOVED, ROLE_STATUS, TABLE_STATUS, REQUESTFORWARD, FLOW_STATS,
-/// CONTROLLER_STATUS.
-const REASONS: [u32; 8] = [
-    0b11_1111, 0b111, 0b11_1111, 0b111, 0b1_1000, 0b11, 0b11, 0b111_1111,
-];
-
 impl AsyncConfig {
     /// The setting that holds until a controller of 1.3 says otherwise: all but INVALID_TTL for a
     /// master or equal, only port status for a slave. Spec: OpenFlow 1.3.5 section 6.3.5.
@@ -122,81 +120,24 @@ impl AsyncConfig {
         experimenters: Vec::new(),
         experimenters_slave: Vec::new(),
     };
+}
 
-    /// The initial configuration in a version. Choice: since 1.4 a slave is informed how it became
-    /// one, and requests are forwarded only to connections that asked for it. Since 1.5 triggered
-    /// statistics go to connections that may set triggers, and the status of controllers goes to
-    /// all, except for replies.
-    pub fn initial(version: Version) -> Self {
-        if !version.has_bundles() {
-            return Self::INITIAL;
-        }
-        let since_1_4 = Self {
-            packet_in: 0b11_1011,
-            flow_removed: 0b11_1111,
-            role_status: 0b111,
-            role_status_slave: 0b111,
-            table_status: 0b1_1000,
-            ..Self::INITIAL
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Version;
+
+    #[test]
+    fn a_message_that_leaves_no_mask_out_is_the_configuration_from_then_on() {
+        let mut config = AsyncConfig::initial(Version::V1_3);
+        assert_eq!(config, AsyncConfig::INITIAL);
+        let asked = AsyncConfig {
+            packet_in: 0b100,
+            port_status_slave: 0,
+            ..AsyncConfig::INITIAL
         };
-        if !version.has_stat_lists() {
-            return since_1_4;
-        }
-        Self {
-            flow_stats: 0b10,
-            controller_status: 0b111_1110,
-            controller_status_slave: 0b111_1110,
-            ..since_1_4
-        }
-    }
-
-    /// Each mask with its bit.
-    pub(crate) fn masks(&mut self) -> [(AsyncMasks, &mut u32); 16] {
-        [
-            (AsyncMasks::PACKET_IN_SLAVE, &mut self.packet_in_slave),
-            (AsyncMasks::PACKET_IN, &mut self.packet_in),
-            (AsyncMasks::PORT_STATUS_SLAVE, &mut self.port_status_slave),
-            (AsyncMasks::PORT_STATUS, &mut self.port_status),
-            (AsyncMasks::FLOW_REMOVED_SLAVE, &mut self.flow_removed_slave),
-            (AsyncMasks::FLOW_REMOVED, &mut self.flow_removed),
-            (AsyncMasks::ROLE_STATUS_SLAVE, &mut self.role_status_slave),
-            (AsyncMasks::ROLE_STATUS, &mut self.role_status),
-            (AsyncMasks::TABLE_STATUS_SLAVE, &mut self.table_status_slave),
-            (AsyncMasks::TABLE_STATUS, &mut self.table_status),
-            (
-                AsyncMasks::REQUEST_FORWARD_SLAVE,
-                &mut self.request_forward_slave,
-            ),
-            (AsyncMasks::REQUEST_FORWARD, &mut self.request_forward),
-            (AsyncMasks::FLOW_STATS_SLAVE, &mut self.flow_stats_slave),
-            (AsyncMasks::FLOW_STATS, &mut self.flow_stats),
-            (
-                AsyncMasks::CONTROLLER_STATUS_SLAVE,
-                &mut self.controller_status_slave,
-            ),
-            (AsyncMasks::CONTROLLER_STATUS, &mut self.controller_status),
-        ]
-    }
-
-    /// Returns true if a mask has a bit that is no reason of its message in OpenFlow 1.4 and later.
-    pub fn has_unknown_reasons(&self) -> bool {
-        let mut asked = self.clone();
-        for (at, (_, mask)) in asked.masks().into_iter().enumerate() {
-            if *mask & !REASONS[at / 2] != 0 {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Takes the masks of `asked` that it does not leave out.
-    pub fn change(&mut self, asked: &Self) {
-        let mut asked = asked.clone();
-        let omitted = asked.omitted;
-        for ((bit, mine), (_, wanted)) in self.masks().into_iter().zip(asked.masks()) {
-            if !omitted.has(bit) {
-                *mine = *wanted;
-            }
-        }
+        config.change(&asked);
+        assert_eq!(config, asked);
+        assert!(!config.has_unknown_reasons());
     }
 }

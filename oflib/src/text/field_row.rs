@@ -7,7 +7,8 @@ use core::fmt;
 
 use super::{number, write_value};
 use crate::added_header::AnyHeader;
-use crate::catalogue::{Catalogue, CatalogueError, MAX_NUMBER, Mapping};
+use crate::catalogue::adding::MAX_NUMBER;
+use crate::catalogue::{Catalogue, CatalogueError, Mapping};
 use crate::ext::BOFUSS;
 use crate::field::{self, At, FIELDS, Field, Header, STANDARD_FIELDS, Style};
 use crate::matching::FieldMatch;

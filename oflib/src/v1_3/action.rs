@@ -232,9 +232,11 @@ impl Wire for Instructions {
         }
         // 1.5 has the meter as an action, and versions before it as an instruction: each reads an
         // entry in its own words, whoever has added it.
-        match self.with_meter_of(w.version()) {
-            Some(list) => w.put(&list),
-            None => w.put(self.shared()),
-        };
+        #[cfg(feature = "v1_5")]
+        if let Some(list) = self.with_meter_of(w.version()) {
+            w.put(&list);
+            return;
+        }
+        w.put(self.shared());
     }
 }

@@ -3,7 +3,9 @@
 
 use super::session::low_bits;
 use super::{V1_3, layout};
-use crate::error::{BadRequest, DecodeError};
+#[cfg(feature = "connections")]
+use crate::error::BadRequest;
+use crate::error::DecodeError;
 use crate::forms::Form;
 use crate::message::multipart::flow::{AggregateStats, FlowEntry, FlowStats, FlowStatsRequest};
 use crate::message::multipart::switch::{Desc, TableStats};
@@ -53,6 +55,7 @@ impl Form<V1_3> for FlowRemovedReason {
 
 /// The length of 16 bits comes first and counts match and instructions, too.
 impl Form<V1_3> for FlowStats {
+    #[cfg(feature = "connections")]
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         // 48 bytes come before the match. The instructions after it go up to the length.
         let mut body = r.at("flow stats").sized(0, 48, 8, BadRequest::BAD_LEN)?;

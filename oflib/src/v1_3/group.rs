@@ -5,7 +5,9 @@ use alloc::vec::Vec;
 use super::action::newer_types;
 use super::{V1_3, layout};
 use crate::action::Action;
-use crate::error::{BadRequest, DecodeError, GroupModFailed};
+#[cfg(feature = "connections")]
+use crate::error::BadRequest;
+use crate::error::{DecodeError, GroupModFailed};
 use crate::forms::{Form, Plain};
 use crate::message::group_mod::{Bucket, GroupMod, GroupModCommand, number};
 use crate::message::multipart::group::{
@@ -120,6 +122,7 @@ impl Form<V1_3> for GroupMod {
 /// The length of 16 bits and two bytes of padding, then the counters. The buckets' counters go up
 /// to this length.
 impl Form<V1_3> for GroupStats {
+    #[cfg(feature = "connections")]
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         // 32 bytes suffice for 1.1 and 1.2, which use this form and have no duration. In 1.3 the
         // counters themselves need 40, and report the same error.
@@ -135,6 +138,7 @@ impl Form<V1_3> for GroupStats {
 
 /// The length of 16 bits comes first and counts the buckets, too.
 impl Form<V1_3> for GroupDesc {
+    #[cfg(feature = "connections")]
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut body = r.at("group desc").sized(0, 8, 8, BadRequest::BAD_LEN)?;
         body.take(2)?;
@@ -176,6 +180,7 @@ impl Form<V1_3> for GroupDescRequest {
 /// Four words of `max_groups` and four of `actions`, one for each group type in the order ALL,
 /// SELECT, INDIRECT, FF; bit N of an actions word is the action of type N.
 impl Form<V1_3> for GroupFeatures {
+    #[cfg(feature = "connections")]
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut this = Self {
             types: r.get()?,

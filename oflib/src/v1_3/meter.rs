@@ -1,7 +1,9 @@
 //! Meters, and their statistics. Spec: OpenFlow 1.3.5 sections 7.3.4.4, 7.3.5.12 to 7.3.5.14.
 
 use super::{V1_3, layout};
-use crate::error::{BadRequest, DecodeError, MeterModFailed};
+#[cfg(feature = "connections")]
+use crate::error::BadRequest;
+use crate::error::{DecodeError, MeterModFailed};
 use crate::forms::Form;
 use crate::message::meter_mod::{Band, BandKind, MeterMod};
 use crate::message::multipart::meter::{MeterConfig, MeterFeatures, MeterRequest, MeterStats};
@@ -77,6 +79,7 @@ impl Form<V1_3> for Band {
 /// The length stands after the meter's id, and counts from there back to the id. The bands'
 /// counters go up to this length.
 impl Form<V1_3> for MeterStats {
+    #[cfg(feature = "connections")]
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         // The id comes before the length, so it is read ahead, and skipped with the length and its
         // padding.
@@ -103,6 +106,7 @@ impl Form<V1_3> for MeterStats {
 
 /// The length of 16 bits comes first and counts the bands, too.
 impl Form<V1_3> for MeterConfig {
+    #[cfg(feature = "connections")]
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut body = r.at("meter config").sized(0, 8, 8, BadRequest::BAD_LEN)?;
         body.take(2)?;
@@ -117,5 +121,32 @@ impl Form<V1_3> for MeterConfig {
         w.put(&0u16).put(&self.flags);
         w.put(&self.meter_id).put(&self.bands);
         w.patch_length(start, start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{sync::Arc, vec, vec::Vec};
+
+    use super::*;
+    use crate::error::BadRequest;
+    use crate::message::Message;
+    use crate::message::multipart::{MultipartReply, ReplyBody};
+    use crate::{Codec, Version};
+
+    #[test]
+    fn a_list_of_a_switch_is_written_always_and_read_at_the_ends_of_connections() {
+        let codec = Codec::new(Version::V1_3, Arc::default());
+        let list = ReplyBody::MeterConfig(vec![MeterConfig::default()]);
+        let reply = Message::MultipartReply(MultipartReply::from(list));
+        let mut bytes = Vec::new();
+        let written = codec.encode(1, &reply, &mut bytes);
+        assert_eq!(written, Ok(()));
+        let wanted = if cfg!(feature = "connections") {
+            Ok((1, reply))
+        } else {
+            Err(BadRequest::BAD_TYPE)
+        };
+        assert_eq!(codec.decode(&bytes).map_err(|error| error.error), wanted);
     }
 }

@@ -3,7 +3,9 @@
 
 use super::session::low_bits;
 use super::{V1_3, layout};
-use crate::error::{BadRequest, DecodeError};
+#[cfg(feature = "connections")]
+use crate::error::BadRequest;
+use crate::error::DecodeError;
 use crate::forms::Form;
 use crate::message::multipart::{
     PortDescRequest, PortRequest, PortStats, QueueStats, QueueStatsRequest,
@@ -71,6 +73,7 @@ const EXPERIMENTER: u16 = 0xffff;
 /// part of the property and of its length. Spec: OpenFlow 1.3.5 section 7.2.2.
 impl Form<V1_3> for QueueProperty {
     /// Errors: BAD_REQUEST/BAD_LEN, also for an unknown property.
+    #[cfg(feature = "connections")]
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let bad = BadRequest::BAD_LEN;
         // All properties of 1.3 have at least 16 bytes.
@@ -112,6 +115,7 @@ impl Form<V1_3> for QueueProperty {
 
 /// The length stands at byte 8, after the queue's id and port; the properties go up to it.
 impl Form<V1_3> for PacketQueue {
+    #[cfg(feature = "connections")]
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut body = r.at("queue").sized(8, 16, 8, BadRequest::BAD_LEN)?;
         let queue_id = body.at("queue_id").get()?;

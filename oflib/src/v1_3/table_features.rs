@@ -39,31 +39,6 @@ fn property_errors(version: Version) -> (ErrorCode, ErrorCode) {
     }
 }
 
-/// Checks the properties of a table, whose features `r` is at.
-///
-/// Errors: BAD_PROPERTY/DUP_TYPE for a type that stands twice and is no experimenter's.
-///
-/// A pass of its own, because the items of a list are read without knowledge of each other. 1.3 has
-/// no error for it, so that there the list is taken as it is.
-fn check_doubled(mut r: Reader<'_>) -> Result<(), DecodeError> {
-    // A bit for each type: those of the specification are below 32. Greater ones are unknown, which
-    // is found when they are read, or experimenters', of which a table may have several.
-    let mut seen = 0_u32;
-    // The length of 16 bits has been read already.
-    if r.take(FIXED_BYTES - 2).is_err() {
-        return Ok(());
-    }
-    // A property that is none is found when it is read.
-    while let Ok((at_type, ty, _)) = r.at("property").property(BadProperty::BAD_LEN) {
-        let bit = 1_u32.checked_shl(ty.into()).unwrap_or(0);
-        if seen & bit != 0 {
-            return Err(at_type.err(BadProperty::DUP_TYPE));
-        }
-        seen |= bit;
-    }
-    Ok(())
-}
-
 /// The length of 16 bits comes first, and counts the properties.
 impl Form<V1_3> for TableFeatures {
     /// Errors: TABLE_FEATURES_FAILED/BAD_LEN, since 1.4 BAD_REQUEST/BAD_LEN, or a property's.
@@ -75,8 +50,10 @@ impl Form<V1_3> for TableFeatures {
         };
         let mut body = r.at("table features").sized(0, FIXED_BYTES, 8, bad)?;
         body.take(2)?;
+        #[cfg(feature = "v1_4")]
         if r.version().has_bundles() {
-            check_doubled(body.clone())?;
+            // The length of 16 bits has been read already.
+            crate::v1_4::table::check_doubled(body.clone(), FIXED_BYTES - 2)?;
         }
         body.get().map(Self)
     }

@@ -5,7 +5,7 @@ pub(crate) mod error;
 mod event;
 mod flow;
 mod port;
-mod table;
+pub(crate) mod table;
 
 /// The forms that came with 1.4.
 pub(crate) enum V1_4 {}

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::engine::PlainEngine;
-use bofuss_datapath::{Config, Datapath, Engine, Time};
+use bofuss_datapath::{Algorithm, Config, Datapath, Engine, Time};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::port::{PortFeatures, PortState};
 use bofuss_oflib::message::{ErrorMsg, PortDesc};
@@ -101,7 +101,7 @@ impl Player {
             max_buckets: number(4)?,
             max_meters: number(5)?,
             max_bands: number(6)? as u8,
-            select: numbers.get(8)?.parse().ok()?,
+            select: algorithm(numbers.get(8)?)?,
             engine: Engine::Reference,
             ..Config::default()
         };
@@ -188,6 +188,16 @@ impl Player {
             _ => return None,
         }
         Some(())
+    }
+}
+
+/// The algorithm of select groups that a transcript names.
+fn algorithm(name: &str) -> Option<Algorithm> {
+    match name {
+        "hash" => Some(Algorithm::Hash),
+        "round-robin" => Some(Algorithm::RoundRobin),
+        "random" => Some(Algorithm::Random),
+        _ => None,
     }
 }
 

@@ -5,6 +5,8 @@ pub mod flow;
 pub mod flow_monitor;
 pub mod group;
 pub mod meter;
+#[cfg(feature = "connections")]
+mod parts;
 pub mod port;
 pub mod switch;
 pub mod table_desc;
@@ -17,6 +19,8 @@ pub use flow::{AggregateStats, FlowCounters, FlowStats, FlowStatsRequest};
 pub use flow_monitor::{FlowMonitorRequest, FlowUpdate};
 pub use group::{GroupDesc, GroupDescRequest, GroupFeatures, GroupRequest, GroupStats};
 pub use meter::{MeterConfig, MeterFeatures, MeterRequest, MeterStats};
+#[cfg(feature = "connections")]
+use parts::Parts;
 pub use port::{PortDescRequest, PortRequest, PortStats, QueueDesc, QueueStats, QueueStatsRequest};
 pub use switch::{Desc, TableStats};
 pub use table_desc::{TableDesc, TableStatus};
@@ -45,43 +49,6 @@ impl Wire for ExtBody {
         self.0.encode(w);
     }
 }
-
-/// A body that may come in several parts.
-///
-/// Only a list can go on in a further part, and what an extension says of its own body. Each other
-/// body has one part, as the empty implementations below say.
-trait Parts: Sized {
-    /// Appends a further part. Errors: `false` if this body has one part only.
-    fn join(&mut self, _: Self) -> bool {
-        false
-    }
-}
-impl<T> Parts for Vec<T> {
-    fn join(&mut self, mut other: Self) -> bool {
-        self.append(&mut other);
-        true
-    }
-}
-impl Parts for Empty {}
-/// Its extension knows if its parts go together.
-impl Parts for ExtBody {
-    fn join(&mut self, other: Self) -> bool {
-        self.0.join(other.0)
-    }
-}
-impl Parts for BundleFeatures {}
-impl Parts for BundleFeaturesRequest {}
-impl Parts for Desc {}
-impl Parts for FlowStatsRequest {}
-impl Parts for AggregateStats {}
-impl Parts for PortRequest {}
-impl Parts for QueueStatsRequest {}
-impl Parts for GroupRequest {}
-impl Parts for GroupDescRequest {}
-impl Parts for PortDescRequest {}
-impl Parts for GroupFeatures {}
-impl Parts for MeterRequest {}
-impl Parts for MeterFeatures {}
 
 /// The enum of the bodies of one direction, and the message with it. Requests and replies differ in
 /// their types alone, so that one row of `multiparts!` serves both.
@@ -114,6 +81,7 @@ macro_rules! body_enum {
                 match self { $(Self::$V(_) => $name,)* }
             }
             /// Appends a further part. Errors: `false` if the types differ or one part is all.
+            #[cfg(feature = "connections")]
             pub fn join(&mut self, other: Self) -> bool {
                 match (self, other) {
                     $((Self::$V(a), Self::$V(b)) => a.join(b),)*
