@@ -85,7 +85,8 @@ fn cells_are_read_written_and_reset() {
     let read = console.says("counter_read seen 2");
     assert_eq!(read, "MyIngress.seen[2]= (0 bytes, 0 packets)\n");
     console.says("meter_set_rates paced 0 0.0005:10 1:20");
-    let meter = console.switch.program().index(Named::Meter, "MyIngress.paced");
+    let program = console.switch.program();
+    let meter = program.index(Named::Meter, "MyIngress.paced");
     let meter = meter.expect("the program has it");
     let config = MeterConfig {
         committed_rate: 500,

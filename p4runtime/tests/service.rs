@@ -359,7 +359,11 @@ async fn a_pipeline_is_known_although_its_controller_did_not_wait_for_it() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     drop(resume);
     let known = async {
-        while get(&mut controller).await.expect("it answers").config.is_none() {
+        loop {
+            let got = get(&mut controller).await.expect("it answers");
+            if got.config.is_some() {
+                break;
+            }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

@@ -229,7 +229,7 @@ async fn a_multicast_group_may_have_no_replicas() {
         let written = done(&mut controller, kind, group(ports)).await;
         assert_eq!(written, expected, "{kind:?} {ports:?}");
         let read = controller.read(group(none)).await;
-        let wanted: Vec<EntityKind> = left.map(&group).into_iter().collect();
+        let wanted: Vec<EntityKind> = left.map(group).into_iter().collect();
         let read = read.expect("none is no error");
         assert_eq!(read, wanted, "{kind:?} {ports:?}");
     }
