@@ -124,11 +124,7 @@ impl TestProgram {
         if !self.has_failed {
             return Ok(());
         }
-        let names = out
-            .lines()
-            .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-        let failed: Vec<String> = names.map(String::from).collect();
-        // A program that was killed names none.
+        let failed = failed_tests(&out);
         if !failed.is_empty() {
             self.only = failed;
         }
@@ -239,8 +235,8 @@ fn divided(root: &Path, programs: Vec<TestProgram>) -> Result<Vec<TestProgram>, 
             continue;
         }
         let modules = modules(root, &name)?;
-        let parts = modules.iter().map(|one| program.only_of(one, &[one.as_str()]));
-        all.extend(parts);
+        let parts = modules.iter();
+        all.extend(parts.map(|one| program.only_of(one, &[one.as_str()])));
     }
     all.sort_by_key(|program| place(&program.target.name));
     Ok(all)
@@ -268,6 +264,28 @@ pub(crate) fn built(cargo: &mut Command) -> Result<Vec<TestProgram>, String> {
         .filter_map(|line| serde_json::from_str(line).ok());
     let is_test = |program: &TestProgram| program.profile.test;
     Ok(programs.filter(is_test).collect())
+}
+
+/// The names of the tests that failed, by what a test program printed; empty if it does not name
+/// all, because it was killed, or because something else is on the line of one.
+fn failed_tests(out: &str) -> Vec<String> {
+    let names = out
+        .lines()
+        .filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+    let names: Vec<String> = names.map(String::from).collect();
+    let mut results = out
+        .lines()
+        .filter_map(|line| line.strip_prefix("test result: FAILED. "));
+    let number = results.next_back().and_then(|result| {
+        let (_, rest) = result.split_once(" passed; ")?;
+        let (number, _) = rest.split_once(" failed; ")?;
+        number.parse::<usize>().ok()
+    });
+    if number == Some(names.len()) {
+        names
+    } else {
+        Vec::new()
+    }
 }
 
 /// The place of a program, or of a part of one, among those of [`LONGEST`]; all others have the
@@ -329,6 +347,17 @@ mod tests {
         assert_eq!(names[2..=LONGEST.len()], others);
         assert!(GROUPS.iter().all(|group| !names.contains(group)));
         assert!(names.len() > 70, "{names:?}");
+    }
+
+    #[test]
+    fn a_program_that_does_not_name_all_failures_is_run_again_as_a_whole() {
+        let result = "\ntest result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured\n";
+        let both = "test a ... ok\ntest b::c ... FAILED\ntest d ... FAILED\n";
+        assert_eq!(failed_tests(&format!("{both}{result}")), ["b::c", "d"]);
+        let mixed = "test b::c ... FAILED\ntest d ... a line of a child\nFAILED\n";
+        for printed in [format!("{mixed}{result}"), both.into(), String::new()] {
+            assert!(failed_tests(&printed).is_empty(), "{printed}");
+        }
     }
 
     #[test]
