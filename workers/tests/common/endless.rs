@@ -30,7 +30,8 @@ pub struct Numbered {
     max_frames: usize,
 }
 
-/// The frames that one worker receives: the next ones of flows of its share, with times of one clock.
+/// The frames that one worker receives: the next ones of flows of its share, with times of one
+/// clock.
 struct Endless {
     frames: Numbered,
     flow: u16,
@@ -90,7 +91,8 @@ impl Numbered {
     }
 
     /// Checks that the frames of each flow left in order, each with a change that is not older than
-    /// that of the one before, of whatever flow. Returns the number of the last change that one saw.
+    /// that of the one before, of whatever flow. Returns the number of the last change that one
+    /// saw.
     pub fn assert_in_order(&self) -> u32 {
         let left = self.left.lock().unwrap();
         let mut last_numbers = vec![None; self.next.len()];
@@ -122,8 +124,8 @@ fn entry(change: u32) -> Message {
     flow_mod(FlowModCommand::ADD, &text)
 }
 
-/// Changes the entry of all frames `rounds` times while workers receive them, and moves all flows to
-/// one worker and back. Returns the workers.
+/// Changes the entry of all frames `rounds` times while workers receive them, and moves all flows
+/// to one worker and back. Returns the workers.
 pub fn change_entries(frames: &Numbered, workers: usize, rounds: u32) -> Workers {
     let make = {
         let frames = frames.clone();
