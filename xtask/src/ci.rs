@@ -142,6 +142,15 @@ fn behind(name: &str) -> Result<String, String> {
     Ok(format!("{name} {seconds} s meanwhile"))
 }
 
+/// What the step of the unit tests does most of the time: a step behind others does what it does
+/// without the long tier.
+fn load_of_tests(tier: Tier) -> StepLoad {
+    match tier {
+        Tier::Test => StepLoad::BehindAtFirst,
+        Tier::Lint | Tier::Check | Tier::All => StepLoad::Computes,
+    }
+}
+
 /// Calls `use_steps` with all steps, as they are in a tier.
 fn with_steps(
     root: &Path,
@@ -150,11 +159,6 @@ fn with_steps(
     use_steps: impl FnOnce(&[CiStep<'_>]) -> Result<(), String>,
 ) -> Result<(), String> {
     use StepLoad::{Behind, BehindAtFirst, Computes, Waits};
-    // A step behind others does what it does without the long tier.
-    let of_tests = match tier {
-        Tier::Test => BehindAtFirst,
-        Tier::Lint | Tier::Check | Tier::All => Computes,
-    };
     use_steps(&[
         ("format", Tier::Lint, Computes, &|| format_check(root)),
         ("tidy", Tier::Lint, Computes, &|| tidy::run(root)),
@@ -162,7 +166,7 @@ fn with_steps(
         ("lints", Tier::Lint, Computes, &|| lints(root)),
         // A step behind copies the libraries: none may be in the making.
         ("programs", Tier::Test, Computes, &|| all_programs(root)),
-        ("tests", Tier::Check, of_tests, &|| {
+        ("tests", Tier::Check, load_of_tests(tier), &|| {
             unit::run(root, &long_arguments(tier, &["--include-ignored"]))
         }),
         ("site", Tier::Test, Computes, &|| {
