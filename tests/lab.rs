@@ -1,6 +1,7 @@
 //! A laboratory: a switch process and hosts on veth with default offloads, removed when dropped.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
+mod asked;
 pub mod folder;
 pub mod locked;
 pub mod misread;
@@ -192,17 +193,6 @@ impl Drop for Process {
     }
 }
 
-/// Options that say how many workers a switch has, or that are for one worker.
-const OF_WORKERS: [&str; 4] = ["--workers", "--record", "--p4", "on"];
-
-/// The option that gives a switch with these options as many workers as the runner asks for.
-fn workers(arguments: &[&str]) -> Option<String> {
-    let wanted = std::env::var("BOFUSS_WORKERS").ok();
-    let wanted = wanted.filter(|count| !count.is_empty())?;
-    let says = arguments.iter().any(|word| OF_WORKERS.contains(word));
-    (!says).then(|| format!("--workers={wanted}"))
-}
-
 /// A switch with one host at each port; host i has the address 10.0.0.i.
 pub struct Lab {
     /// The switch's process.
@@ -240,7 +230,7 @@ impl Lab {
         command
             .args(["run", "--name", &name, "--log", "debug"])
             .args(arguments);
-        command.args(workers(arguments));
+        command.args(asked::workers(arguments));
         for i in hosts.keys().filter(|_| with_ports) {
             command.args(["--port", &port(number, *i)]);
         }
