@@ -209,8 +209,7 @@ pub(crate) fn build(root: &Path) -> Result<Vec<TestProgram>, String> {
 ///
 /// Errors: it does not build.
 fn build_tests(manifest: &Path, names: &[String]) -> Result<Vec<TestProgram>, String> {
-    let mut cargo =
-        command::cargo_command("test --locked --workspace --no-run --message-format json");
+    let mut cargo = command::cargo_command("test --locked --workspace --no-run");
     for name in names {
         cargo.args(["--test", name]);
     }
@@ -252,11 +251,12 @@ fn modules(root: &Path, group: &str) -> Result<Vec<String>, String> {
     Ok(names.map(String::from).collect())
 }
 
-/// Runs a command of cargo that builds test programs, among others, and says so in JSON. Returns
-/// the test programs.
+/// Runs a command of cargo that builds test programs, among others, and has it say so in JSON; what
+/// the compiler says is printed. Returns the test programs.
 ///
 /// Errors: it does not build.
 pub(crate) fn built(cargo: &mut Command) -> Result<Vec<TestProgram>, String> {
+    cargo.arg("--message-format=json-render-diagnostics");
     let messages = command::output(cargo.stderr(Stdio::inherit()))?;
     // Only programs have an `executable`. Lines that are not JSON are not from cargo.
     let programs = messages

@@ -22,7 +22,7 @@ const TESTS: &str = "test --locked --workspace --exclude bofuss-tests";
 /// Errors: it does not build, or the test programs that failed.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let is_isolated = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err();
-    let words = format!("{TESTS} --no-run --message-format json");
+    let words = format!("{TESTS} --no-run");
     let programs = e2e::built(&mut command::cargo_command(&words))?;
     command::so_many_at_a_time(AT_A_TIME, programs, |program| {
         let mut command = Command::new("sh");
