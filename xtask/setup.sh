@@ -273,7 +273,8 @@ run_elevated() { # FLAGS-OF-UNSHARE COMMAND...
     exec sudo -- env "PATH=$PATH" ${CI:+"CI=$CI"} ${NO_COLOR:+"NO_COLOR=$NO_COLOR"} \
         ${BOFUSS_BIN_DIR:+"BOFUSS_BIN_DIR=$BOFUSS_BIN_DIR"} \
         ${BOFUSS_PYTHON:+"BOFUSS_PYTHON=$BOFUSS_PYTHON"} \
-        ${BOFUSS_DIST:+"BOFUSS_DIST=$BOFUSS_DIST"} ${flags:+unshare $flags} "$@"
+        ${BOFUSS_DIST:+"BOFUSS_DIST=$BOFUSS_DIST"} \
+        ${BOFUSS_WORKERS:+"BOFUSS_WORKERS=$BOFUSS_WORKERS"} ${flags:+unshare $flags} "$@"
 }
 
 # ------------------------------------------------------------------------------------------------
