@@ -30,7 +30,12 @@ use crate::request::{ConnId, Request};
 #[cfg(feature = "text")]
 use crate::trace;
 
-#[cfg(any(feature = "bundles", feature = "replicas", feature = "restore"))]
+#[cfg(any(
+    feature = "bundles",
+    feature = "operators",
+    feature = "replicas",
+    feature = "restore"
+))]
 mod optional;
 #[cfg(feature = "reconfigure")]
 mod reconfigure;

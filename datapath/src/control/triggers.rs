@@ -174,10 +174,7 @@ pub(crate) fn next_time<E: FrameEngine>(pipeline: &Pipeline<E>, engine: &E::Stat
 }
 
 /// The time when entries that have had packets have to be checked; `None` if there are none.
-fn next_check<E: FrameEngine>(
-    pipeline: &Pipeline<E>,
-    engine: &E::State,
-) -> Option<Time> {
+fn next_check<E: FrameEngine>(pipeline: &Pipeline<E>, engine: &E::State) -> Option<Time> {
     let numbers = &pipeline.triggers.tables;
     if numbers.is_empty() {
         return None;
