@@ -4,9 +4,9 @@ use bofuss_agent::{ConnId, Request, SwitchIo};
 use bofuss_datapath::{DispatchBy, Time, may_use_states};
 use bofuss_ext::Switch;
 use bofuss_frame::OffloadCapabilities;
+use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::bundle::BundleControlType;
 use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
-use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::{Message, PortNo, Version};
 
 /// An input of a switch other than frames.
