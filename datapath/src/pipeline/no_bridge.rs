@@ -4,7 +4,7 @@ use bofuss_oflib::PortNo;
 
 /// What NORMAL has learned: nothing.
 #[derive(Debug, Default)]
-pub struct Bridge;
+pub struct Bridge {}
 
 impl Bridge {
     /// Forgets nothing.

@@ -4,7 +4,7 @@ use crate::tables::entry::Entry;
 
 /// The order of eviction, in which there are no entries.
 #[derive(Debug, Default)]
-pub(crate) struct EvictionOrder;
+pub(crate) struct EvictionOrder {}
 
 impl EvictionOrder {
     /// Adds nothing.

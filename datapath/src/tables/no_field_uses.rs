@@ -5,7 +5,7 @@ use bofuss_packet::KeyMatch;
 
 /// The uses of fields: none is counted.
 #[derive(Debug, Default)]
-pub struct FieldUses;
+pub struct FieldUses {}
 
 impl FieldUses {
     /// Notes nothing.

@@ -7,7 +7,7 @@ pub(crate) const HAS_TRIGGERS: bool = false;
 
 /// The watches of a table, which has none.
 #[derive(Debug, Default)]
-pub(crate) struct Triggers;
+pub(crate) struct Triggers {}
 
 impl Triggers {
     /// Notes nothing.
