@@ -255,6 +255,7 @@ impl Monitoring {
 
     /// Restarts a walk that reports all entries, because the engine changes and with it the order
     /// of walks.
+    #[cfg(feature = "reconfigure")]
     pub(crate) fn order_changes(&mut self) {
         if let Some(walk) = self.pause.as_mut().and_then(|pause| pause.walk.as_mut()) {
             *walk = Cursor::new(TableId::ALL);
