@@ -214,6 +214,34 @@ fn an_entry_that_is_idle_again_is_reported_again() {
 }
 
 #[test]
+fn an_entry_that_has_moved_is_not_checked_for_what_it_reported_before() {
+    let mut lab = Lab::with_engine(4000, FailMode::Secure, Engine::Tables);
+    lab.switch.connected(lab.now, NEW, Version::V1_5, true);
+    for n in 0..4000 {
+        let text = if n % 40 == 0 {
+            format!("priority={n},in_port=1,actions=stat_trigger(duration=1),output:2")
+        } else {
+            format!("priority={n},cookie=1,in_port=1,actions=drop")
+        };
+        lab.flow(ADD, &text);
+    }
+    lab.advance(2000);
+    assert_eq!(told(&mut lab).len(), 100);
+    lab.flow(FlowModCommand::DELETE, "cookie=1/1");
+    lab.work();
+    let is_scattered = |lab: &Lab| lab.switch.datapath().tables()[0].at(3960).is_some();
+    assert!(is_scattered(&lab));
+    for _ in 0..100 {
+        lab.switch.tick(lab.now, &mut lab.io);
+    }
+    assert!(!is_scattered(&lab), "the entries have moved");
+    lab.flow(FlowModCommand::DELETE, "");
+    lab.work();
+    lab.advance(100);
+    assert_eq!(told(&mut lab), []);
+}
+
+#[test]
 fn a_trigger_that_is_set_later_counts_from_there() {
     for engine in ENGINES {
         let mut lab = lab(engine);

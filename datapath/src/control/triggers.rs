@@ -78,6 +78,8 @@ impl<E: FrameEngine> Pipeline<E> {
     /// The watch moves as it is: a new watch would not know which threshold was reached first.
     pub(crate) fn watch_moved(&mut self, number: TableId, slot: u32, watch: Option<EntryWatch>) {
         if let Some(watch) = watch {
+            // The insertion has begun another watch, whose time must not stay in the list.
+            self.set_trigger_due(number, slot, Time::NEVER);
             let triggers = &mut self.tables[usize::from(number.0)].triggers;
             triggers.resume(slot, watch);
             self.set_trigger_deadline(number, slot);
