@@ -120,7 +120,10 @@ fn trials_of_rfc_2544_lose_nothing_and_say_how_long_they_are() {
     let folder = Folder::new();
     let lossy = ["rfc2544-back-to-back", "--setup", "forwarder:loss=50%"];
     let found = measured(&folder, &lossy);
-    let of_wire = metric(&found[0], "loss of a wire at the load that ended the search");
+    let of_wire = metric(
+        &found[0],
+        "loss of a wire at the load that ended the search",
+    );
     assert!(of_wire < 100.0, "{}", found[0]);
 }
 

@@ -182,8 +182,8 @@ impl FlowTable {
         }
         let port = usize::from(slot.from.load(Relaxed));
         let drained = &self.program.settings[0].drained[port];
-        let waits = slot.is_below.load(Relaxed) == 0
-            && drained.load(Relaxed) <= slot.sent_up.load(Relaxed);
+        let waits =
+            slot.is_below.load(Relaxed) == 0 && drained.load(Relaxed) <= slot.sent_up.load(Relaxed);
         waits.then_some(Refusal::Waits)
     }
 

@@ -282,7 +282,9 @@ fn counter_read(switch: &Switch, words: &[&str]) -> Said {
     let name = &counters[counter].name;
     let count = count.ok_or_else(|| format!("{name} has no index {index}"))?;
     let Count { packets, bytes } = count;
-    Ok(format!("{name}[{index}]= ({bytes} bytes, {packets} packets)\n"))
+    Ok(format!(
+        "{name}[{index}]= ({bytes} bytes, {packets} packets)\n"
+    ))
 }
 
 /// `COUNTER INDEX PACKETS BYTES`

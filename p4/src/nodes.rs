@@ -1,6 +1,7 @@
 //! Multicast nodes and clone sessions as bmv2's command line makes them.
 
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -64,12 +65,12 @@ impl Nodes {
                 replication.set_session(first, None)?;
             }
             "mc_mgrp_create" => {
-                if !self.groups.contains_key(&first) {
+                if let Entry::Vacant(group) = self.groups.entry(first) {
                     if replication.groups().contains_key(&first) {
                         return Err(ControlError::Exists);
                     }
                     replication.set_group(first, Some(Vec::new()))?;
-                    self.groups.insert(first, Vec::new());
+                    group.insert(Vec::new());
                 }
             }
             "mc_mgrp_destroy" => {

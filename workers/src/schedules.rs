@@ -34,9 +34,7 @@ fn in_orders_of(scheduler: impl Scheduler + 'static, test: fn()) {
 
 /// The packets that port 1 has received, as its statistics say.
 fn counted(workers: &mut Workers, frames: &Numbered) -> Result<u64, Fault> {
-    let of_port = RequestBody::PortStats(PortRequest {
-        port_no: PortNo(1),
-    });
+    let of_port = RequestBody::PortStats(PortRequest { port_no: PortNo(1) });
     let request = Message::MultipartRequest(of_port.into());
     workers.message(frames.tick(), CONN, 1, request)?;
     let sent = workers.sent();

@@ -57,12 +57,13 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
             .chain(of_load(steps, tier, StepLoad::Behind))
             .collect();
         let names: Vec<&str> = all_behind.iter().map(|step| step.0).collect();
-        let (waited, results): (Result<Vec<String>, String>, Vec<Result<String, String>>) =
-            thread::scope(|scope| {
-                let meanwhile = scope.spawn(|| names.iter().map(|name| behind(name)).collect());
-                let waited = of_load(steps, tier, StepLoad::Waits).map(timed).collect();
-                (waited, meanwhile.join().expect("no step panics"))
-            });
+        let (waited, results) = thread::scope(|scope| {
+            let all = || names.iter().map(|name| behind(name)).collect::<Vec<_>>();
+            let meanwhile = scope.spawn(all);
+            let waiting = of_load(steps, tier, StepLoad::Waits).map(timed);
+            let waited = waiting.collect::<Result<Vec<_>, _>>();
+            (waited, meanwhile.join().expect("no step panics"))
+        });
         let mut failures = Vec::new();
         for (step, result) in all_behind.into_iter().zip(results) {
             match or_alone(step, result) {

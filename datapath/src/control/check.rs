@@ -252,11 +252,7 @@ fn check_output(port: PortNo, packet_out: bool) -> Result<(), ErrorCode> {
     let ok = match port {
         PortNo::TABLE => packet_out,
         PortNo::NORMAL => cfg!(feature = "normal"),
-        PortNo::IN_PORT
-        | PortNo::FLOOD
-        | PortNo::ALL
-        | PortNo::CONTROLLER
-        | PortNo::LOCAL => true,
+        PortNo::IN_PORT | PortNo::FLOOD | PortNo::ALL | PortNo::CONTROLLER | PortNo::LOCAL => true,
         port => port.is_port(),
     };
     ok.then_some(()).ok_or(BadAction::BAD_OUT_PORT)

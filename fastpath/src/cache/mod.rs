@@ -41,8 +41,8 @@ use self::revalidation::LoggedChange;
 pub use self::stats::CacheStats;
 use self::versions::Versions;
 use self::volatile_tables::VolatileTables;
-pub(crate) use self::way::{KnownStations, parting_flags};
 pub use self::way::{Departure, GroupPass, MAX_DEPARTURES, Way};
+pub(crate) use self::way::{KnownStations, parting_flags};
 
 /// The number of packets prefetched together.
 pub(crate) const BATCH: usize = 32;

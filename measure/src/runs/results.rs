@@ -499,7 +499,11 @@ mod tests {
         let said = |results: &str| {
             format!("{results} in other conditions: kernel: 6.1, and not kernel: 6.2.")
         };
-        let said = ["Results 1 to 2 were measured", "Results 3 to 3 were measured"].map(said);
+        let said = [
+            "Results 1 to 2 were measured",
+            "Results 3 to 3 were measured",
+        ]
+        .map(said);
         assert_eq!(info.changes(), said);
     }
 

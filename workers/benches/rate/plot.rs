@@ -51,7 +51,10 @@ pub fn picture(measured: &[(Case, Vec<Point>)]) -> String {
         .split_once('\n')
         .expect("the root has a line of its own");
     let names: Vec<&str> = measured.iter().map(|(case, _)| case.name).collect();
-    format!("{head}\n<title>{TITLE}: {}</title>\n{rest}", names.join(", "))
+    format!(
+        "{head}\n<title>{TITLE}: {}</title>\n{rest}",
+        names.join(", ")
+    )
 }
 
 fn draw(area: &Area<'_>, measured: &[(Case, Vec<Point>)]) -> Drawn<()> {

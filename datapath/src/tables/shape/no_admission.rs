@@ -21,9 +21,7 @@ impl PipelineShape {
         if packet_type.is_some_and(|named| !abilities.has_packet_type(named)) {
             return Err(BadMatch::BAD_VALUE);
         }
-        let goes_nowhere = |one: &Instruction| {
-            matches!(one, Instruction::GotoTable(next) if !abilities.has_next(*next, 0))
-        };
+        let goes_nowhere = |one: &Instruction| matches!(one, Instruction::GotoTable(next) if !abilities.has_next(*next, 0));
         if !flow_mod.deletes() && flow_mod.instructions.list().iter().any(goes_nowhere) {
             return Err(BadInstruction::BAD_TABLE_ID);
         }
