@@ -21,8 +21,15 @@ impl PipelineShape {
         if packet_type.is_some_and(|named| !abilities.has_packet_type(named)) {
             return Err(BadMatch::BAD_VALUE);
         }
-        let goes_nowhere = |one: &Instruction| matches!(one, Instruction::GotoTable(next) if !abilities.has_next(*next, 0));
-        if !flow_mod.deletes() && flow_mod.instructions.list().iter().any(goes_nowhere) {
+        let instructions = flow_mod.instructions.list().iter();
+        let mut next_tables = instructions.filter_map(|one| {
+            let Instruction::GotoTable(next) = one else {
+                return None;
+            };
+            Some(*next)
+        });
+        let goes_nowhere = next_tables.any(|next| !abilities.has_next(next, 0));
+        if !flow_mod.deletes() && goes_nowhere {
             return Err(BadInstruction::BAD_TABLE_ID);
         }
         Ok(())
