@@ -259,7 +259,7 @@ fn a_frame_that_stays_below_has_the_key_of_its_flow() {
     let Some(mut table) = table() else { return };
     let mut numbers = Numbers(3);
     let mut n_known = 0;
-    for _ in 0..250 {
+    for _ in 0..1_500 {
         let mut chosen: Vec<&'static Field> = FIELDS.to_vec();
         chosen.retain(|_| numbers.below(5) == 0);
         let mut fields = FieldSet::EMPTY;
@@ -279,6 +279,7 @@ fn a_frame_that_stays_below_has_the_key_of_its_flow() {
         let packet = Packet::new(Pool::new(1 << 20).frame(&first).unwrap(), PortNo(3));
         let is_of_it = packet.key().matches(&KeyMatch::from(&shown), &mut ());
         assert!(is_of_it && shown != Match::ANY, "{shown} {first:x?}");
+        // Until one brings the flow up.
         for _ in 0..200 {
             let other = numbers.frame();
             if decide(&mut table, &other, 0).is_some() {

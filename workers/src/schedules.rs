@@ -4,7 +4,7 @@
 use bofuss_oflib::message::multipart::port::PortRequest;
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
 use bofuss_oflib::{Message, PortNo};
-use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::scheduler::RandomScheduler;
 use shuttle::sync::mpsc::sync_channel;
 use shuttle::{Config, Runner, thread};
 
@@ -25,11 +25,11 @@ const MAX_FRAMES: usize = 24;
 const ROUNDS: u32 = 8;
 const SCHEDULES: usize = 200;
 
-/// Runs a test with the orders of a scheduler. One in which nobody can go on fails.
-fn in_orders_of(scheduler: impl Scheduler + 'static, test: fn()) {
+/// Runs a test in so many random orders. One in which nobody can go on fails.
+fn in_random_orders(count: usize, test: fn()) {
     let mut config = Config::new();
     config.stack_size = STACK_BYTES;
-    Runner::new(scheduler, config).run(test);
+    Runner::new(RandomScheduler::new(count), config).run(test);
 }
 
 /// The packets that port 1 has received, as its statistics say.
@@ -66,13 +66,7 @@ fn order_and_counters_hold() {
 
 #[test]
 fn order_and_counters_hold_in_random_orders_of_steps() {
-    in_orders_of(RandomScheduler::new(SCHEDULES), order_and_counters_hold);
-}
-
-/// Few changes of the thread that runs, at points that a random order seldom has.
-#[test]
-fn order_and_counters_hold_where_threads_wait_for_long() {
-    in_orders_of(PctScheduler::new(3, SCHEDULES), order_and_counters_hold);
+    in_random_orders(SCHEDULES, order_and_counters_hold);
 }
 
 /// The last order of a common point and the first of the next: neither waits for who takes them.
@@ -92,5 +86,5 @@ fn orders_that_nobody_takes() {
 
 #[test]
 fn a_leader_waits_for_no_follower_that_takes_no_orders() {
-    in_orders_of(RandomScheduler::new(1), orders_that_nobody_takes);
+    in_random_orders(1, orders_that_nobody_takes);
 }

@@ -210,8 +210,8 @@ fn with_steps(
         }),
         ("documentation", Tier::Test, Behind, &documentation),
         ("cost", Tier::Test, Behind, &|| cost::first(root, target)),
-        ("cost of each case", Tier::All, Behind, &|| {
-            cost::run(root, target, "")
+        ("cost of further cases", Tier::All, Behind, &|| {
+            cost::others(root, target)
         }),
         ("lints of the tutorials", Tier::All, Behind, &|| {
             cost::check(root, target, "lint")

@@ -6,9 +6,9 @@
 //! Up to the next bar follow its patches, in ```` ```diff ```` blocks (see `patch.rs`), and its
 //! tests: `<!-- test: cargo test -p PACKAGE NAME -->`.
 //! Each case is tried on its own. With `--check`, the tree with all of them has to pass
-//! `make check`. The step `cost` tries the first case of each guide, all in one tree.
+//! `make check`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -35,6 +35,15 @@ struct Tutorial {
     tests: Vec<String>,
 }
 
+/// Which cases of a guide to try.
+#[derive(Clone, Copy, PartialEq)]
+enum GuideCases {
+    /// The first one.
+    First,
+    /// All but the first one.
+    Others,
+}
+
 /// Tries every case of the guides whose name contains `only`.
 ///
 /// Errors: how many cases are above their bar, do not apply, or have tests that fail or do not
@@ -45,50 +54,37 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
     try_all(&cases, root, target)
 }
 
-/// Tries the first case of each guide: all in one copy, so that what several change is built once.
+/// Tries the first case of each guide.
 ///
 /// Errors: those of [`run`].
 pub(crate) fn first(root: &Path, target: &Path) -> Result<(), String> {
-    share_libraries(target)?;
-    let cases = first_of_each(cases(root)?);
-    let mut changed = ChangedFiles::new();
-    for case in &cases {
-        apply(case, root, &mut changed)?;
-    }
-    tree::sync(root, &target.join(COPY), &changed)?;
-    let mut known = BTreeMap::new();
-    report(&cases, |case| run_tests(case, target, &mut known))
+    try_all(&part_of(cases(root)?, GuideCases::First), root, target)
 }
 
-/// The first case of each guide, of all in the order of the guides.
-fn first_of_each(cases: Vec<Tutorial>) -> Vec<Tutorial> {
-    let mut chosen: Vec<Tutorial> = Vec::new();
+/// Tries all but the first case of each guide.
+///
+/// Errors: those of [`run`].
+pub(crate) fn others(root: &Path, target: &Path) -> Result<(), String> {
+    try_all(&part_of(cases(root)?, GuideCases::Others), root, target)
+}
+
+/// These cases of each guide, of all in the order of the guides.
+fn part_of(cases: Vec<Tutorial>, part: GuideCases) -> Vec<Tutorial> {
+    let mut guide = String::new();
+    let mut chosen = Vec::new();
     for case in cases {
-        if chosen.last().is_none_or(|last| last.guide != case.guide) {
+        let is_first = case.guide != guide;
+        guide.clone_from(&case.guide);
+        if is_first == (part == GuideCases::First) {
             chosen.push(case);
         }
     }
     chosen
 }
 
-/// Tries cases, one after another, each in a clean copy.
+/// Tries cases, one after another.
 fn try_all(cases: &[Tutorial], root: &Path, target: &Path) -> Result<(), String> {
     share_libraries(target)?;
-    report(cases, |case| {
-        let mut changed = ChangedFiles::new();
-        apply(case, root, &mut changed)?;
-        tree::sync(root, &target.join(COPY), &changed)?;
-        run_tests(case, target, &mut BTreeMap::new())
-    })
-}
-
-/// Compares cases with their bars, and prints how many tests of each passed, which `try_out` says.
-///
-/// Errors: how many cases are above their bar, or failed.
-fn report(
-    cases: &[Tutorial],
-    mut try_out: impl FnMut(&Tutorial) -> Result<usize, String>,
-) -> Result<(), String> {
     let mut failed = 0;
     for case in cases {
         let (files, lines) = count(case);
@@ -97,7 +93,7 @@ fn report(
             case.files, case.lines
         );
         let result = if files <= case.files && lines <= case.lines {
-            try_out(case)
+            try_out(case, root, target)
         } else {
             Err("above the bar".into())
         };
@@ -242,39 +238,27 @@ fn count(case: &Tutorial) -> (usize, usize) {
     (files.len(), added)
 }
 
-/// Runs the tests of a case in the copy. Returns the number of tests that passed. `known` has that
-/// of each command that was run there already.
-fn run_tests(
-    case: &Tutorial,
-    target: &Path,
-    known: &mut BTreeMap<String, usize>,
-) -> Result<usize, String> {
+/// Applies a case to a clean copy and runs its tests. Returns the number of tests that passed.
+fn try_out(case: &Tutorial, root: &Path, target: &Path) -> Result<usize, String> {
+    let mut changed = ChangedFiles::new();
+    apply(case, root, &mut changed)?;
+    tree::sync(root, &target.join(COPY), &changed)?;
     let mut passed = 0;
     for test in &case.tests {
-        let number = match known.get(test) {
-            Some(number) => *number,
-            None => run_test(test, target)?,
-        };
-        known.insert(test.clone(), number);
-        passed += number;
+        let mut words = test.split_whitespace();
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        in_copy(&mut command, target);
+        let output = command.output().map_err(|e| format!("{test}: {e}"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let n = passed_tests(&text);
+        if !output.status.success() || n == 0 {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{test}: {n} tests passed\n{text}{errors}"));
+        }
+        passed += n;
     }
     Ok(passed)
-}
-
-/// Runs a command of a case in the copy. Returns the number of tests that passed, at least one.
-fn run_test(test: &str, target: &Path) -> Result<usize, String> {
-    let mut words = test.split_whitespace();
-    let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words);
-    in_copy(&mut command, target);
-    let output = command.output().map_err(|e| format!("{test}: {e}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let passed = passed_tests(&text);
-    if output.status.success() && passed > 0 {
-        return Ok(passed);
-    }
-    let errors = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{test}: {passed} tests passed\n{text}{errors}"))
 }
 
 /// Starts the copy's build folder with the libraries of the tree's, most of which are dependencies
@@ -378,16 +362,22 @@ mod tests {
     }
 
     #[test]
-    fn the_first_case_of_each_guide_is_chosen() {
-        let guides = ["a.md", "a.md", "a.md", "b.md", "c.md", "c.md"];
-        let all = (1..).zip(guides).map(|(line, guide)| Tutorial {
-            guide: guide.into(),
-            line,
-            ..Tutorial::default()
-        });
-        let chosen = first_of_each(all.collect());
-        let lines: Vec<usize> = chosen.iter().map(|case| case.line).collect();
-        assert_eq!(lines, [1, 4, 5]);
+    fn the_first_case_of_each_guide_is_tried_first_and_the_others_later() {
+        let all = || {
+            let guides = ["a.md", "a.md", "a.md", "b.md", "c.md", "c.md"];
+            let cases = (1..).zip(guides).map(|(line, guide)| Tutorial {
+                guide: guide.into(),
+                line,
+                ..Tutorial::default()
+            });
+            cases.collect::<Vec<_>>()
+        };
+        let lines = |part| {
+            let chosen = part_of(all(), part);
+            chosen.iter().map(|case| case.line).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(GuideCases::First), [1, 4, 5]);
+        assert_eq!(lines(GuideCases::Others), [2, 3, 6]);
     }
 
     // I13

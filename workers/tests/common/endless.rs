@@ -1,6 +1,6 @@
 //! Workers that receive numbered frames without pause, while entries change and flows move.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use bofuss_agent::FailMode;
@@ -26,6 +26,8 @@ pub struct Numbered {
     /// The number of the next frame of each flow, whichever worker receives it.
     next: Arc<[AtomicU32]>,
     left: Arc<Mutex<Vec<Left>>>,
+    /// True once there is an entry for them.
+    is_open: Arc<AtomicBool>,
     /// No worker receives more than so many frames.
     max_frames: usize,
 }
@@ -45,7 +47,7 @@ impl Source for Endless {
         pool: &Pool,
         frames: &mut Vec<Frame>,
     ) -> Option<(Time, PortNo)> {
-        if self.received >= self.frames.max_frames {
+        if !self.frames.is_open.load(Relaxed) || self.received >= self.frames.max_frames {
             return None;
         }
         let next = &self.frames.next;
@@ -75,6 +77,7 @@ impl Numbered {
             clock: Arc::new(AtomicU32::new(1)),
             next: (0..flows).map(|_| AtomicU32::new(0)).collect(),
             left: Arc::default(),
+            is_open: Arc::default(),
             max_frames,
         }
     }
@@ -105,8 +108,7 @@ impl Numbered {
             last_change = *change;
         }
         for (last, next) in last_numbers.iter().zip(&*self.next) {
-            // Frames before the first entry were dropped.
-            assert!(last.is_none_or(|last| last + 1 == next.load(Relaxed)));
+            assert_eq!(last.map_or(0, |last| last + 1), next.load(Relaxed));
         }
         last_change
     }
@@ -126,7 +128,7 @@ fn entry(change: u32) -> Message {
 
 /// Changes the entry of all frames `rounds` times while workers receive them, and moves all flows
 /// to one worker and back. Returns the workers.
-pub fn change_entries(frames: &Numbered, workers: usize, rounds: u32) -> Workers {
+pub fn change_entries(frames: &Numbered, count: usize, rounds: u32) -> Workers {
     let make = {
         let frames = frames.clone();
         let catalogue = Arc::new(bofuss_ext::catalogue());
@@ -140,7 +142,7 @@ pub fn change_entries(frames: &Numbered, workers: usize, rounds: u32) -> Workers
             (switch(&config, &catalogue, FailMode::Secure), source)
         }
     };
-    let mut workers = Workers::start(workers, make).unwrap();
+    let mut workers = Workers::start(count, make).unwrap();
     workers
         .connected(frames.tick(), CONN, Version::V1_3)
         .unwrap();
@@ -153,6 +155,10 @@ pub fn change_entries(frames: &Numbered, workers: usize, rounds: u32) -> Workers
     for change in 1..rounds {
         let now = frames.tick();
         workers.message(now, CONN, change, entry(change)).unwrap();
+        if change == 1 {
+            frames.is_open.store(true, Relaxed);
+            (0..count).for_each(|worker| workers.wake(worker));
+        }
         let (command, is_one) = match change % 4 {
             0 => (FlowModCommand::ADD, true),
             2 if change > 2 => (FlowModCommand::DELETE_STRICT, false),
