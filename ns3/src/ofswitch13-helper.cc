@@ -4,12 +4,8 @@
 #include "ns3/boolean.h"
 #include "ns3/enum.h"
 #include "ns3/global-value.h"
-#include "ns3/internet-stack-helper.h"
 #include "ns3/log.h"
-#include "ns3/names.h"
 #include "ns3/ofswitch13-stats-calculator.h"
-#include "ns3/string.h"
-#include "ns3/uinteger.h"
 #include "ns3-versions.h"
 
 namespace ns3

@@ -1,10 +1,8 @@
 // Channels from each switch to each controller of a simulation.
 #include "ns3/ofswitch13-internal-helper.h"
 
-#include "ns3/inet-socket-address.h"
 #include "ns3/log.h"
 #include "ns3/simulator.h"
-#include "ns3/uinteger.h"
 
 namespace ns3
 {

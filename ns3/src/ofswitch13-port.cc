@@ -2,6 +2,7 @@
 #include "ns3/ofswitch13-port.h"
 
 #include <memory>
+#include <vector>
 
 #include "ns3/csma-net-device.h"
 #include "ns3/ethernet-header.h"
@@ -225,6 +226,14 @@ OFSwitch13Port::Receive(Ptr<NetDevice>,
     m_rxTrace(frame);
     m_device->ReceiveFromSwitchPort(frame, m_number, tunnel.GetTunnelId());
     return true;
+}
+
+bool
+OFSwitch13Port::Send(Ptr<const Packet> packet, uint32_t queue, uint64_t tunnelId)
+{
+    std::vector<uint8_t> frame(packet->GetSize());
+    packet->CopyData(frame.data(), frame.size());
+    return Send(frame.data(), frame.size(), queue, tunnelId, packet);
 }
 
 bool

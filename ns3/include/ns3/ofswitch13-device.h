@@ -10,6 +10,7 @@
 
 #include "ns3/data-rate.h"
 #include "ns3/event-id.h"
+#include "ns3/inet-socket-address.h"
 #include "ns3/node.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
@@ -18,8 +19,11 @@
 #include "ns3/ofswitch13-socket-handler.h"
 #include "ns3/packet.h"
 #include "ns3/socket.h"
+#include "ns3/string.h"
+#include "ns3/tcp-header.h"
 #include "ns3/traced-callback.h"
 #include "ns3/traced-value.h"
+#include "ns3/uinteger.h"
 
 namespace ns3
 {
@@ -27,6 +31,11 @@ namespace ns3
 class OFSwitch13Device : public Object
 {
   public:
+    // What trace sources call.
+    typedef void (*MeterDropTracedCallback)(Ptr<const Packet> packet, uint32_t meter);
+    typedef void (*TableDropTracedCallback)(Ptr<const Packet> packet, uint8_t table);
+    typedef void (*DeviceTracedCallback)(Ptr<const OFSwitch13Device> device);
+
     static TypeId GetTypeId();
     OFSwitch13Device();
     ~OFSwitch13Device() override;
@@ -114,9 +123,6 @@ class OFSwitch13Device : public Object
     static void Transmit(void* user, uint32_t port, uint32_t queue, const bofuss_frame* frame);
     static void SendBytes(void* user, uint64_t connection, const uint8_t* bytes, size_t n);
     static void CloseConnection(void* user, uint64_t connection, const char* why);
-
-    typedef void (*MeterDropTracedCallback)(Ptr<const Packet> packet, uint32_t meter);
-    typedef void (*TableDropTracedCallback)(Ptr<const Packet> packet, uint8_t table);
 
     std::string Explain(Ptr<const Packet> packet, uint32_t port, uint64_t tunnelId, bool isJson);
     uint64_t Now() const;

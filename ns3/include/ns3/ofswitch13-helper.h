@@ -5,9 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "ns3/application-container.h"
 #include "ns3/csma-helper.h"
 #include "ns3/data-rate.h"
+#include "ns3/inet-socket-address.h"
+#include "ns3/internet-stack-helper.h"
 #include "ns3/ipv4-address-helper.h"
+#include "ns3/ipv4-interface-container.h"
+#include "ns3/names.h"
 #include "ns3/net-device-container.h"
 #include "ns3/node-container.h"
 #include "ns3/object-factory.h"
@@ -36,8 +41,8 @@ class OFSwitch13Helper : public Object
     static TypeId GetTypeId();
     OFSwitch13Helper();
     void SetDeviceAttribute(std::string name, const AttributeValue& value);
-    void SetChannelType(ChannelType type);
-    void SetChannelDataRate(DataRate rate);
+    virtual void SetChannelType(ChannelType type);
+    virtual void SetChannelDataRate(DataRate rate);
     // The first address is that of the network and the base.
     static void SetAddressBase(Ipv4Address network, Ipv4Mask mask, Ipv4Address base = "0.0.0.1");
     Ptr<OFSwitch13Device> InstallSwitch(Ptr<Node> node);

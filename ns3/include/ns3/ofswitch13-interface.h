@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "ns3/csma-net-device.h"
+#include "ns3/csma-module.h"
 #include "ns3/log.h"
 #include "ns3/packet.h"
 #include "ns3/simulator.h"

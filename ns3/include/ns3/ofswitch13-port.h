@@ -35,6 +35,8 @@ class OFSwitch13Port : public Object
               uint32_t queue = 0,
               uint64_t tunnelId = 0,
               Ptr<const Packet> origin = nullptr);
+    // The same, of a packet that is a frame.
+    bool Send(Ptr<const Packet> packet, uint32_t queue = 0, uint64_t tunnelId = 0);
 
   protected:
     void DoDispose() override;

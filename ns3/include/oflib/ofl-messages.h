@@ -353,6 +353,9 @@ struct ofl_msg_queue_get_config_reply
     struct ofl_packet_queue** queues;
 };
 
+extern "C"
+{
+
 // Writes a message of OpenFlow 1.3 as bytes, which free() frees. Returns 0, or -1 for one that
 // OpenFlow does not have.
 int ofl_msg_pack(struct ofl_msg_header* message,
@@ -386,5 +389,6 @@ int ofl_msg_free_group_mod(struct ofl_msg_group_mod* message,
 int ofl_msg_free_meter_mod(struct ofl_msg_meter_mod* message, bool with_bands);
 // A message as text, which free() frees.
 char* ofl_msg_to_string(struct ofl_msg_header* message, struct ofl_exp* exp);
+}
 
 #endif

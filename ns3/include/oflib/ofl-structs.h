@@ -305,6 +305,9 @@ struct ofl_meter_features
     uint8_t max_color;
 };
 
+extern "C"
+{
+
 // Makes an empty match.
 void ofl_structs_match_init(struct ofl_match* match);
 // Add a field to a match, with a number of this machine, or an address as on the wire; those with
@@ -351,5 +354,6 @@ void ofl_structs_match_put64m(struct ofl_match* match,
 void ofl_structs_free_match(struct ofl_match_header* match, struct ofl_exp* exp);
 // A match as text, which free() frees.
 char* ofl_structs_match_to_string(struct ofl_match_header* match, struct ofl_exp* exp);
+}
 
 #endif

@@ -52,6 +52,10 @@ enum ofp_table_feature_prop_type : uint16_t
     OFPTFPT_EXPERIMENTER_MISS = 0xffff,
 };
 
+// As in BOFUSS, whose headers C++ includes as those of C.
+extern "C"
+{
+
 ofl_err ofl_error(uint16_t type, uint16_t code);
 uint16_t ofl_error_type(ofl_err error);
 uint16_t ofl_error_code(ofl_err error);
@@ -60,5 +64,6 @@ uint16_t ofl_error_code(ofl_err error);
 void* xmalloc(size_t bytes);
 void* xcalloc(size_t count, size_t bytes);
 void* xrealloc(void* memory, size_t bytes);
+}
 
 #endif

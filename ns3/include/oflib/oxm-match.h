@@ -11,7 +11,11 @@
 #define OXM_HASMASK(HEADER) (((HEADER) >> 8) & 1)
 #define OXM_LENGTH(HEADER) ((HEADER) & 0xff)
 
+extern "C"
+{
+
 // The field with this header, or a null pointer.
 struct ofl_match_tlv* oxm_match_lookup(uint32_t header, const struct ofl_match* match);
+}
 
 #endif
