@@ -1,5 +1,5 @@
 // What packets are tagged with stays on them: through a switch, and while it holds them for its
-// controller.
+// controller. A connection that ends leaves none that is held.
 #include "check.h"
 
 using namespace ns3;
@@ -22,6 +22,13 @@ class LetGo : public OFSwitch13Controller
                            uint32_t xid) override
     {
         held += msg->buffer_id != NO_BUFFER;
+        if (held == 2)
+        {
+            ofl_msg_free(&msg->header, nullptr);
+            // No message has 4 bytes: the switch ends the connection.
+            SendToSwitch(swtch, OFMessage{4, OFPT_HELLO, 0, 4, 0, 0, 0, 0});
+            return 0;
+        }
         ofl_action_output output{{OFPAT_OUTPUT, 0}, 2, 0};
         ofl_action_header* action = &output.header;
         ofl_msg_packet_out out{};
@@ -39,16 +46,23 @@ class LetGo : public OFSwitch13Controller
 static uint32_t g_seen = 0;
 static uint32_t g_tagged = 0;
 
-// Gives the switch a packet of an Ethernet type, with a tag of its own and one of its bytes.
-static void
-Send(Ptr<OFSwitch13Device> device, uint8_t type)
+// A packet of an Ethernet type, with a tag of its own and one of its bytes.
+static Ptr<Packet>
+Tagged(uint8_t type)
 {
     Ptr<Packet> packet = PacketOfType(type);
     SocketPriorityTag ofPacket;
     ofPacket.SetPriority(5);
     packet->AddPacketTag(ofPacket);
     packet->AddByteTag(TunnelIdTag(77));
-    device->ReceiveFromSwitchPort(packet, 1);
+    return packet;
+}
+
+// Gives the switch such a packet.
+static void
+Send(Ptr<OFSwitch13Device> device, uint8_t type)
+{
+    device->ReceiveFromSwitchPort(Tagged(type), 1);
 }
 
 static void
@@ -75,11 +89,16 @@ main(int argc, char** argv)
     line.devices.Get(1)->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&Seen));
     Simulator::Schedule(Seconds(1), Send, device, 0xb5);
     Simulator::Schedule(Seconds(2), Send, device, 0xb6);
-    Simulator::Stop(Seconds(3));
+    Simulator::Schedule(Seconds(3), Send, device, 0xb6);
+    // A script sends by a port itself.
+    Simulator::Schedule(Seconds(3.5), [&] { device->GetSwitchPort(2)->Send(Tagged(0xb5)); });
+    Simulator::Stop(Seconds(4));
     Simulator::Run();
-    Check(controller->held == 1, "the switch holds one packet, and lets it go");
-    Check(g_seen == 2, "a host gets both: " + std::to_string(g_seen));
-    Check(g_tagged == 2, "with their tags: " + std::to_string(g_tagged));
+    Check(controller->held == 2, "the switch holds two packets, and lets one go");
+    Check(device->GetBufferEntries() == 0 && device->GetBufferSize() == 0,
+          "it holds none for a connection that has ended");
+    Check(g_seen == 3, "a host gets three: " + std::to_string(g_seen));
+    Check(g_tagged == 3, "with their tags: " + std::to_string(g_tagged));
     Simulator::Destroy();
     return 0;
 }

@@ -160,6 +160,9 @@ OFSwitch13Device::CloseConnection(void* user, uint64_t connection, const char* w
         if (channel.connection == connection)
         {
             channel.connection = 0;
+            // Nobody lets go what was held.
+            channel.held.clear();
+            channel.maxHeld = 0;
             channel.handler->GetSocket()->Close();
         }
     }
@@ -269,7 +272,11 @@ OFSwitch13Device::Feed(Channel& channel)
         }
         channel.fromController.Add(unread.data(), taken, see);
         unread.erase(unread.begin(), unread.begin() + taken);
-        channel.rest = (channel.rest > 0 ? channel.rest : part) - taken;
+        if (taken > 0)
+        {
+            // Otherwise the message still begins there, also for the packet that it lets go.
+            channel.rest = (channel.rest > 0 ? channel.rest : part) - taken;
+        }
         if (taken < part)
         {
             break;
