@@ -135,7 +135,7 @@ main()
     Ptr<OFSwitch13Port> port = g_device->GetSwitchPort(2);
     Check(port->GetSwitchDevice() == g_device && port->GetPortQueue()->GetNQueues() == 1,
           "a port knows its switch and its queues");
-    Check(controller->address == Ipv4Address("10.100.150.1") && controller->port >= 49152,
+    Check(controller->address == Ipv4Address("10.100.0.2") && controller->port >= 49152,
           "the controller knows the switch's address");
     OFSwitch13DeviceContainer one(g_device);
     Check(OFSwitch13DeviceContainer(one, one).GetN() == 2, "containers are joined");

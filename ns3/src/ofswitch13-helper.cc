@@ -14,7 +14,7 @@ namespace ns3
 NS_LOG_COMPONENT_DEFINE("OFSwitch13Helper");
 NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Helper);
 
-Ipv4AddressHelper OFSwitch13Helper::m_addresses("10.100.150.0", "255.255.255.0", "0.0.0.1");
+Ipv4AddressHelper OFSwitch13Helper::m_addresses("10.100.0.0", "255.255.255.0", "0.0.0.1");
 Ipv4Mask OFSwitch13Helper::m_mask("255.255.255.0");
 
 TypeId

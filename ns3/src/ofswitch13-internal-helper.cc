@@ -29,6 +29,7 @@ Ptr<OFSwitch13Controller>
 OFSwitch13InternalHelper::InstallController(Ptr<Node> node, Ptr<OFSwitch13Controller> controller)
 {
     NS_ABORT_MSG_IF(m_created, "the channels are there already");
+    InstallStack(NodeContainer(node));
     controller->SetStartTime(Seconds(0));
     node->AddApplication(controller);
     m_controllerNodes.Add(node);
@@ -42,8 +43,8 @@ OFSwitch13InternalHelper::CreateOpenFlowChannels()
     NS_ABORT_MSG_IF(m_created, "the channels are there already");
     NS_ABORT_MSG_IF(m_controllers.empty(), "there is no controller");
     m_created = true;
-    InstallStack(m_controllerNodes);
-    NodeContainer all(m_switchNodes, m_controllerNodes);
+    // Controllers have the first addresses.
+    NodeContainer all(m_controllerNodes, m_switchNodes);
     std::vector<std::vector<Address>> addresses(m_switchNodes.GetN());
     auto address = [this](Ipv4Address host, size_t controller) {
         UintegerValue port;
@@ -57,7 +58,7 @@ OFSwitch13InternalHelper::CreateOpenFlowChannels()
         {
             for (size_t c = 0; c < m_controllers.size(); c++)
             {
-                of.push_back(address(interfaces.GetAddress(m_switchNodes.GetN() + c), c));
+                of.push_back(address(interfaces.GetAddress(c), c));
             }
         }
     }
@@ -67,9 +68,9 @@ OFSwitch13InternalHelper::CreateOpenFlowChannels()
         {
             for (size_t c = 0; c < m_controllers.size(); c++)
             {
-                NodeContainer pair(m_switchNodes.Get(s), m_controllerNodes.Get(c));
+                NodeContainer pair(m_controllerNodes.Get(c), m_switchNodes.Get(s));
                 Ipv4InterfaceContainer interfaces = Connect(pair, m_type == DEDICATED_CSMA);
-                addresses[s].push_back(address(interfaces.GetAddress(1), c));
+                addresses[s].push_back(address(interfaces.GetAddress(0), c));
             }
         }
     }
