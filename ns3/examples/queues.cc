@@ -1,31 +1,119 @@
 // Two hosts send 8 Mb/s each to a third one, whose link has 10 Mb/s. The packets of one wait in queue
 // 0 of the port, those of the other in queue 1: the first loses none, the other has what is left.
+// Queues of a script's own take turns.
 #include "check.h"
+#include "ns3/drop-tail-queue.h"
 #include "ns3/udp-client-server-helper.h"
 
 using namespace ns3;
 
-// What the limit of both queues refuses does not count, and fewer queues keep what waits.
+// Two queues that take turns.
+class Turns : public OFSwitch13Queue
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid =
+            TypeId("Turns").SetParent<OFSwitch13Queue>().AddConstructor<Turns>();
+        return tid;
+    }
+
+    Ptr<Packet> Dequeue() override
+    {
+        int next = Next();
+        Ptr<Packet> packet = GetQueue(next)->Dequeue();
+        if (packet)
+        {
+            m_last = next;
+            NotifyDequeue(packet);
+        }
+        return packet;
+    }
+
+    Ptr<Packet> Remove() override
+    {
+        Ptr<Packet> packet = GetQueue(Next())->Remove();
+        if (packet)
+        {
+            NotifyRemove(packet);
+        }
+        return packet;
+    }
+
+    Ptr<const Packet> Peek() const override
+    {
+        return GetQueue(Next())->Peek();
+    }
+
+  protected:
+    void DoInitialize() override
+    {
+        for (int i = 0; i < 2; i++)
+        {
+            Ptr<Queue<Packet>> queue = CreateObject<DropTailQueue<Packet>>();
+            queue->SetMaxSize(QueueSize("4p"));
+            AddQueue(queue);
+        }
+        OFSwitch13Queue::DoInitialize();
+    }
+
+  private:
+    // The other queue, unless it is empty.
+    int Next() const
+    {
+        return GetQueue(1 - m_last)->IsEmpty() ? m_last : 1 - m_last;
+    }
+
+    int m_last{1};
+};
+
+// A packet for a queue.
+static Ptr<Packet>
+PacketFor(uint32_t number)
+{
+    Ptr<Packet> packet = Create<Packet>(1);
+    packet->AddPacketTag(QueueTag(number));
+    return packet;
+}
+
+// What the limit of both queues refuses does not count.
 static void
 CheckLimits()
 {
     Ptr<OFSwitch13PriorityQueue> queue = CreateObject<OFSwitch13PriorityQueue>();
-    auto packet = [](uint32_t number) {
-        Ptr<Packet> tagged = Create<Packet>(1);
-        tagged->AddPacketTag(QueueTag(number));
-        return tagged;
-    };
+    queue->Initialize();
     queue->SetMaxSize(QueueSize("1p"));
-    Check(queue->Enqueue(packet(0)) && !queue->Enqueue(packet(0)), "both queues have one packet");
-    Check(queue->Dequeue() && queue->GetNPackets(0) == 0, "it leaves, and none is counted");
-    Check(queue->Enqueue(packet(1)) && queue->GetNPackets(1) == 1, "another one comes in");
-    queue->SetAttribute("NumQueues", UintegerValue(1));
-    Check(queue->GetNPackets(0) == 1 && queue->Dequeue(), "and leaves by the queue that is left");
-    // Together 2 more than 32 bits can say.
-    queue->SetAttribute("QueueSize", QueueSizeValue(QueueSize("1431655766p")));
-    queue->SetAttribute("NumQueues", UintegerValue(3));
-    Check(queue->Enqueue(packet(0)) && queue->Enqueue(packet(1)) && queue->Enqueue(packet(2)),
-          "long queues take packets");
+    Check(queue->Enqueue(PacketFor(0)) && !queue->Enqueue(PacketFor(0)),
+          "both queues have one packet");
+    Check(queue->Dequeue() && queue->GetQueue(0)->IsEmpty(), "it leaves, and none is counted");
+    Check(queue->Enqueue(PacketFor(1)) && queue->GetQueue(1)->GetNPackets() == 1,
+          "another one comes in");
+    Check(queue->Peek() && queue->Remove() && queue->IsEmpty() && queue->GetQueue(1)->IsEmpty(),
+          "and is removed");
+    Check(queue->Enqueue(PacketFor(7)) && queue->GetQueue(0)->GetNPackets() == 1,
+          "one for a queue that is not there is in queue 0");
+}
+
+// A queue of the script's own says whose turn it is.
+static void
+CheckTurns()
+{
+    Ptr<Turns> queue = CreateObject<Turns>();
+    queue->Initialize();
+    for (uint32_t i = 0; i < 10; i++)
+    {
+        queue->Enqueue(PacketFor(i / 5));
+    }
+    Check(queue->GetNPackets() == 8 && queue->GetTotalDroppedPackets() == 2,
+          "two queues with a limit of 4 each");
+    std::string order;
+    while (Ptr<Packet> packet = queue->Dequeue())
+    {
+        QueueTag tag;
+        packet->PeekPacketTag(tag);
+        order += std::to_string(tag.GetQueueId());
+    }
+    Check(order == "01010101" && queue->GetNPackets() == 0, "take turns: " + order);
 }
 
 int
@@ -97,5 +185,6 @@ main(int argc, char** argv)
     Check(first + second + dropped == 10002, "every packet is counted");
     Simulator::Destroy();
     CheckLimits();
+    CheckTurns();
     return 0;
 }

@@ -142,6 +142,8 @@ OFSwitch13Port::NotifyConstructionCompleted()
     if (csma || link)
     {
         m_queue = m_queueFactory.Create<OFSwitch13Queue>();
+        m_queue->SetPort(m_device->GetDpId(), m_number);
+        m_queue->Initialize();
     }
     if (csma)
     {

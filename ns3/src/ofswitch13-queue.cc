@@ -1,9 +1,11 @@
-// Queues of a port: their packets are in one list, by arrival; each queue has its own limit.
+// Queues of a port: a packet is in one of them, and in the list of all by arrival.
 #include "ns3/ofswitch13-queue.h"
 
 #include <algorithm>
 
+#include "ns3/abort.h"
 #include "ns3/log.h"
+#include "ns3/object-vector.h"
 
 namespace ns3
 {
@@ -15,10 +17,10 @@ namespace
 {
 // Not in the class, whose base has a log of its own.
 void
-LogEnqueue(uint32_t queue, uint32_t waiting, bool isFull)
+LogEnqueue(uint64_t dpId, uint32_t port, uint32_t queue, uint32_t waiting, bool isFull)
 {
-    NS_LOG_DEBUG("queue " << queue << " has " << waiting << " packets"
-                          << (isFull ? ", and drops one" : ""));
+    NS_LOG_DEBUG("switch " << dpId << " port " << port << ": queue " << queue << " has " << waiting
+                           << " packets" << (isFull ? ", and drops one" : ""));
 }
 } // namespace
 
@@ -28,128 +30,86 @@ OFSwitch13Queue::GetTypeId()
     static TypeId tid = TypeId("ns3::OFSwitch13Queue")
                             .SetParent<Queue<Packet>>()
                             .SetGroupName("OFSwitch13")
-                            .AddAttribute("QueueSize",
-                                          "The most packets of each queue.",
-                                          QueueSizeValue(QueueSize("100p")),
-                                          MakeQueueSizeAccessor(&OFSwitch13Queue::SetQueueSize,
-                                                                &OFSwitch13Queue::GetQueueSize),
-                                          MakeQueueSizeChecker());
+                            .AddAttribute("QueueList",
+                                          "The queues, the first of which is queue 0.",
+                                          TypeId::ATTR_GET,
+                                          ObjectVectorValue(),
+                                          MakeObjectVectorAccessor(&OFSwitch13Queue::m_queues),
+                                          MakeObjectVectorChecker<Queue<Packet>>());
     return tid;
 }
 
 void
-OFSwitch13Queue::SetQueueSize(QueueSize size)
+OFSwitch13Queue::NotifyConstructionCompleted()
 {
-    NS_ABORT_MSG_IF(size.GetUnit() != PACKETS, "the size of a queue is in packets");
-    m_size = size;
-    Resize();
-}
-
-QueueSize
-OFSwitch13Queue::GetQueueSize() const
-{
-    return m_size;
+    // The limits are those of the single queues.
+    SetMaxSize(QueueSize(PACKETS, UINT32_MAX));
+    Queue<Packet>::NotifyConstructionCompleted();
 }
 
 void
-OFSwitch13Queue::SetNQueues(uint32_t number)
+OFSwitch13Queue::SetPort(uint64_t dpId, uint32_t number)
 {
-    m_counts.assign(number, 0);
-    for (const Ptr<Packet>& packet : GetContainer())
-    {
-        m_counts[QueueOf(packet)]++;
-    }
-    Resize();
+    m_dpId = dpId;
+    m_portNo = number;
 }
 
-void
-OFSwitch13Queue::Resize()
-{
-    uint64_t all = uint64_t{m_size.GetValue()} * m_counts.size();
-    SetMaxSize(QueueSize(PACKETS, std::min<uint64_t>(all, UINT32_MAX)));
-}
-
-uint32_t
+int
 OFSwitch13Queue::GetNQueues() const
 {
-    return m_counts.size();
+    return m_queues.size();
+}
+
+Ptr<Queue<Packet>>
+OFSwitch13Queue::GetQueue(int queue) const
+{
+    return m_queues.at(queue);
 }
 
 uint32_t
-OFSwitch13Queue::GetNPackets(uint32_t queue) const
+OFSwitch13Queue::AddQueue(Ptr<Queue<Packet>> queue)
 {
-    return m_counts.at(queue);
-}
-
-uint32_t
-OFSwitch13Queue::QueueOf(Ptr<const Packet> packet) const
-{
-    QueueTag tag;
-    bool isThere = packet->PeekPacketTag(tag) && tag.GetQueueId() < m_counts.size();
-    return isThere ? tag.GetQueueId() : 0;
-}
-
-OFSwitch13Queue::ConstIterator
-OFSwitch13Queue::Next() const
-{
-    uint32_t queue = NextQueue();
-    ConstIterator packet = GetContainer().begin();
-    while (QueueOf(*packet) != queue)
-    {
-        ++packet;
-    }
-    return packet;
+    m_queues.push_back(queue);
+    return m_queues.size() - 1;
 }
 
 bool
 OFSwitch13Queue::Enqueue(Ptr<Packet> packet)
 {
-    uint32_t& count = m_counts[QueueOf(packet)];
-    bool isFull = count >= m_size.GetValue();
-    LogEnqueue(QueueOf(packet), count, isFull);
+    NS_ABORT_MSG_IF(m_queues.empty(), "queues are there after Initialize");
+    QueueTag tag;
+    packet->PeekPacketTag(tag);
+    uint32_t number = tag.GetQueueId() < m_queues.size() ? tag.GetQueueId() : 0;
+    Ptr<Queue<Packet>> queue = m_queues[number];
+    // The queues together may have been given a limit, too.
+    bool isFull = GetCurrentSize() + packet > GetMaxSize() || !queue->Enqueue(packet);
+    LogEnqueue(m_dpId, m_portNo, number, queue->GetNPackets(), isFull);
     if (isFull)
     {
         DropBeforeEnqueue(packet);
         return false;
     }
-    count++;
-    if (!DoEnqueue(GetContainer().end(), packet))
-    {
-        // The queues together may have been given another limit.
-        count--;
-        return false;
-    }
-    return true;
+    return DoEnqueue(GetContainer().end(), packet);
 }
 
-Ptr<Packet>
-OFSwitch13Queue::Dequeue()
+OFSwitch13Queue::ConstIterator
+OFSwitch13Queue::Find(Ptr<Packet> packet) const
 {
-    if (IsEmpty())
-    {
-        return nullptr;
-    }
-    Ptr<Packet> packet = DoDequeue(Next());
-    m_counts[QueueOf(packet)]--;
-    return packet;
+    ConstIterator found = std::find(GetContainer().begin(), GetContainer().end(), packet);
+    NS_ABORT_MSG_IF(found == GetContainer().end(), "a packet leaves that did not wait");
+    return found;
 }
 
-Ptr<Packet>
-OFSwitch13Queue::Remove()
+void
+OFSwitch13Queue::NotifyDequeue(Ptr<Packet> packet)
 {
-    if (IsEmpty())
-    {
-        return nullptr;
-    }
-    Ptr<Packet> packet = DoRemove(Next());
-    m_counts[QueueOf(packet)]--;
-    return packet;
+    DoDequeue(Find(packet));
 }
 
-Ptr<const Packet>
-OFSwitch13Queue::Peek() const
+void
+OFSwitch13Queue::NotifyRemove(Ptr<Packet> packet)
 {
-    return IsEmpty() ? nullptr : DoPeek(Next());
+    DoRemove(Find(packet));
 }
 
 } // namespace ns3

@@ -2,6 +2,7 @@
 #ifndef OFSWITCH13_PRIORITY_QUEUE_H
 #define OFSWITCH13_PRIORITY_QUEUE_H
 
+#include "ns3/object-factory.h"
 #include "ns3/ofswitch13-queue.h"
 
 namespace ns3
@@ -12,9 +13,19 @@ class OFSwitch13PriorityQueue : public OFSwitch13Queue
 {
   public:
     static TypeId GetTypeId();
+    Ptr<Packet> Dequeue() override;
+    Ptr<Packet> Remove() override;
+    Ptr<const Packet> Peek() const override;
 
   protected:
-    uint32_t NextQueue() const override;
+    void DoInitialize() override;
+
+  private:
+    // The first queue that has a packet, or a null pointer.
+    Ptr<Queue<Packet>> Next() const;
+
+    uint32_t m_nQueues{0};
+    ObjectFactory m_factory;
 };
 
 } // namespace ns3
