@@ -140,8 +140,11 @@ main(int argc, char** argv)
     Check(columns["LoaUsag"].at(8) >= 99 && columns["LoaUsag"].at(8) <= 101, "the CPU is busy");
     Check(columns["FloUsag"].back() == 69 && columns["DlyUsec"].back() == 400,
           "11 of the 16 entries of tables that are used");
+    Ptr<OFSwitch13StatsCalculator> own = device->GetObject<OFSwitch13StatsCalculator>();
+    Check(own && own->GetEwmaSumFlowEntries() > 0, "a switch has those of its file");
     device = nullptr;
     Simulator::Destroy();
+    Check(own->GetReferenceCount() == 1, "which nothing else keeps then");
     Check(stats->GetAvgFlowTableUsage(1) == 0, "which outlive their switch");
     return 0;
 }

@@ -187,6 +187,10 @@ OFSwitch13Helper::EnableDatapathLogs(std::string prefix, bool isFileName)
 void
 OFSwitch13Helper::EnableDatapathStats(std::string prefix, bool useNodeNames)
 {
+    if (prefix.empty() || prefix.back() != '-')
+    {
+        prefix += '-';
+    }
     for (uint32_t i = 0; i < m_devices.GetN(); i++)
     {
         Ptr<OFSwitch13Device> device = m_devices.Get(i);
@@ -196,8 +200,9 @@ OFSwitch13Helper::EnableDatapathStats(std::string prefix, bool useNodeNames)
             name = std::to_string(device->GetDatapathId());
         }
         Ptr<OFSwitch13StatsCalculator> stats = CreateObject<OFSwitch13StatsCalculator>();
-        stats->SetAttribute("OutputFilename", StringValue(prefix + "-" + name + ".log"));
+        stats->SetAttribute("OutputFilename", StringValue(prefix + name + ".log"));
         stats->HookSinks(device);
+        device->AggregateObject(stats);
     }
 }
 

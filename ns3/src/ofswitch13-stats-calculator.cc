@@ -80,6 +80,12 @@ OFSwitch13StatsCalculator::DoDispose()
 {
     m_rowEvent.Cancel();
     m_dpId = 0;
+    // A switch and its part would keep each other for ever.
+    if (Ptr<OFSwitch13Device> device = GetObject<OFSwitch13Device>())
+    {
+        Connect(*device, false);
+    }
+    m_file.close();
     Object::DoDispose();
 }
 
@@ -90,19 +96,26 @@ OFSwitch13StatsCalculator::GetDevice() const
 }
 
 void
+OFSwitch13StatsCalculator::Connect(OFSwitch13Device& device, bool on)
+{
+    using Self = OFSwitch13StatsCalculator;
+    Ptr<Self> self(this);
+    auto sink = [&device, on](const char* source, const CallbackBase& callback) {
+        on ? device.TraceConnectWithoutContext(source, callback)
+           : device.TraceDisconnectWithoutContext(source, callback);
+    };
+    sink("DatapathTimeout", MakeCallback(&Self::Timeout, self));
+    sink("PipelinePacket", MakeCallback(&Self::PipelinePacket, self));
+    sink("OverloadDrop", MakeCallback(&Self::OverloadDrop, self));
+}
+
+void
 OFSwitch13StatsCalculator::HookSinks(Ptr<OFSwitch13Device> device)
 {
     NS_ABORT_MSG_IF(m_dpId, "it follows a device already");
-    Ptr<OFSwitch13StatsCalculator> self(this);
     m_dpId = device->GetDatapathId();
     m_flows.resize(device->GetNPipelineTables());
-    device->TraceConnectWithoutContext("DatapathTimeout",
-                                       MakeCallback(&OFSwitch13StatsCalculator::Timeout, self));
-    device->TraceConnectWithoutContext(
-        "PipelinePacket",
-        MakeCallback(&OFSwitch13StatsCalculator::PipelinePacket, self));
-    device->TraceConnectWithoutContext("OverloadDrop",
-                                       MakeCallback(&OFSwitch13StatsCalculator::OverloadDrop, self));
+    Connect(*device, true);
     m_file.open(m_name);
     NS_ABORT_MSG_IF(!m_file, m_name << " cannot be written");
     WriteHead();

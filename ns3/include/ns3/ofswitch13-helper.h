@@ -54,7 +54,8 @@ class OFSwitch13Helper : public Object
     // Writes the path of each packet through each switch to PREFIX.log, or to PREFIX itself.
     static void EnableDatapathLogs(std::string prefix = "datapath", bool isFileName = false);
     // Writes what each switch does and how full it is to PREFIX-ID.log, with the datapath id or the
-    // name of the node.
+    // name of the node. A prefix may end with the hyphen. To be called once: what writes it becomes
+    // part of the device.
     void EnableDatapathStats(std::string prefix = "datapath", bool useNodeNames = false);
 
   protected:

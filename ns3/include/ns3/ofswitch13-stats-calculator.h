@@ -61,6 +61,8 @@ class OFSwitch13StatsCalculator : public Object
         uint64_t packetOuts{0};
     };
 
+    // Connects to the sources of a device, or no longer.
+    void Connect(OFSwitch13Device& device, bool on);
     void Timeout(Ptr<const OFSwitch13Device> device);
     void PipelinePacket(Ptr<const Packet> packet);
     void OverloadDrop(Ptr<const Packet> packet);
