@@ -39,8 +39,9 @@ LastNumber(const std::string& json, const std::string& key)
 
 std::map<uint64_t, OFSwitch13Device*>& Devices()
 {
-    static std::map<uint64_t, OFSwitch13Device*> devices;
-    return devices;
+    // Never freed: without Simulator::Destroy, ns-3 frees switches after what is static here.
+    static auto* devices = new std::map<uint64_t, OFSwitch13Device*>;
+    return *devices;
 }
 } // namespace
 
