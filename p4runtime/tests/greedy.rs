@@ -1,4 +1,7 @@
-//! Controllers that take more than their part: others are served.
+//! Controllers that take more than their part: others are served. A program of its own, because it
+//! measures how long they wait.
+
+mod common;
 
 use std::thread;
 use std::time::{Duration, Instant};

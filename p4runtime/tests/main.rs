@@ -5,7 +5,6 @@ mod spoil;
 
 mod corpus;
 mod entities;
-mod greedy;
 mod hostile;
 mod profiles;
 mod service;

@@ -155,30 +155,3 @@ impl Leash {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc::{channel, sync_channel};
-    use std::thread;
-
-    use super::*;
-
-    #[test]
-    fn a_leader_waits_for_no_follower_that_takes_no_orders() {
-        let (orders, _ordered) = sync_channel(PLACES);
-        let (_reporting, reports) = sync_channel(PLACES);
-        let follower = Follower {
-            worker: 1,
-            thread: thread::current(),
-            orders,
-            reports,
-        };
-        let (done, is_done) = channel();
-        thread::spawn(move || {
-            let going_on = Order::GoOn(Dispatch::Flows, Arc::default(), None);
-            let ordered = follower.order(going_on);
-            let _ = done.send(ordered.and_then(|()| follower.order(Order::Stop)));
-        });
-        assert_eq!(is_done.recv_timeout(PATIENCE), Ok(Ok(())));
-    }
-}
