@@ -17,7 +17,7 @@ const TCP_CHECKSUM: u16 = 16;
 /// The longest super-frame that the kernel makes.
 const LONGEST: usize = 65_549;
 const MTU: usize = 9000;
-/// The ring has 256 slots, and these are many more.
+/// The ring has 1,024 slots at first, and these are many more.
 const FRAMES: usize = 3000;
 
 /// The kind of each frame.

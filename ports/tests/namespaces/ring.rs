@@ -16,7 +16,7 @@ use crate::common::{
 };
 
 /// Frames that a ring holds before it has grown.
-const FIRST_SLOTS: usize = 256;
+const FIRST_SLOTS: usize = 1024;
 
 /// A frame of `len` bytes that tells its number twice.
 fn numbered(pool: &Pool, number: usize, len: usize) -> Frame {
@@ -184,7 +184,7 @@ fn a_ring_grows_without_rights_if_the_sockets_for_that_were_opened_ahead() {
                 ..rights
             };
             set_capabilities(None, none).expect("they can be laid down");
-            let sizes = [(FIRST_SLOTS, 4096), (4096, 8192)];
+            let sizes = [(FIRST_SLOTS, 8192)];
             for (slots, grown) in sizes.into_iter().filter(|_| keeps_spares) {
                 until("the ring has grown", || {
                     send(&mut a, &pool, 0..slots + 1000);
@@ -340,7 +340,7 @@ fn a_ring_goes_comes_and_shrinks_while_frames_pass() {
         for (wishes, slots) in [
             ([9999, 0], 0),
             ([0, 40], 64),
-            ([0, 512], 256),
+            ([0, 4096], FIRST_SLOTS),
             ([64, 64], 64),
         ] {
             wishes.into_iter().for_each(|slots| b.tune(slots, true));
