@@ -55,6 +55,8 @@ const MODES: &[Setup] = &[
 ];
 /// A switch that keeps a state for each flow, and one that does not.
 const FLOW_STATES: &[Setup] = &[Setup::Bofuss, Setup::BofussOpenQflow];
+/// The switch alone and with known flows in the kernel, and the kernel's bridge.
+const BELOW: &[Setup] = &[Setup::Bridge, Setup::Bofuss, Setup::BofussAccelerated];
 /// Set-ups for cases in which the kind of polling does not matter.
 const TWO: &[Setup] = &[Setup::Bofuss, Setup::Ovs];
 /// The same, and bofuss with another C library.
@@ -112,6 +114,25 @@ pub const GROUPS: &[CaseGroup] = &[
             parameters: ("Mb/s of the meter", &[200, 100_000]),
             run: switch_case::tcp_meter,
         }],
+    },
+    CaseGroup {
+        setups: BELOW,
+        rounds: 5,
+        offloads: false,
+        resets: false,
+        cases: &[Case {
+            name: "known-flows",
+            title: "64-byte frames of flows in random order that have passed before",
+            parameters: ("flows", &[1, 1_000, 100_000]),
+            run: host_case::known_flows,
+        }],
+    },
+    CaseGroup {
+        setups: &[Setup::Bofuss, Setup::BofussAccelerated],
+        rounds: 5,
+        offloads: false,
+        resets: true,
+        cases: ATTEMPTS,
     },
     CaseGroup {
         setups: &[Setup::Bofuss],
@@ -225,6 +246,22 @@ const HOSTS: &[Case] = &[
         title: "TCP without offloads",
         parameters: ("streams", &[1, 4]),
         run: host_case::tcp,
+    },
+];
+
+/// What the accelerator may cost where it cannot help, or is disturbed.
+const ATTEMPTS: &[Case] = &[
+    Case {
+        name: "known-churn",
+        title: "64-byte frames of a known flow during 10,000 flow-mods per second",
+        parameters: NONE,
+        run: switch_case::churn,
+    },
+    Case {
+        name: "unknown",
+        title: "64-byte frames, each of another flow",
+        parameters: ("masks", &[128]),
+        run: switch_case::attack,
     },
 ];
 

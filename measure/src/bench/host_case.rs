@@ -3,15 +3,19 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::bench::case::{CaseContext, Figures, PROCESSOR, RATE, TCP_RATE};
+use crate::bench::case::{CaseContext, Figures, MACHINE, PROCESSOR, RATE, SENDER, TCP_RATE};
 use crate::error::Result;
 use crate::testbed::echo;
 use crate::testbed::iperf;
-use crate::testbed::net::{B_ADDRESS, Bed, HOST_PORT};
+use crate::testbed::net::{B_ADDRESS, Bed, HOST_PORT, SWITCH_PORTS, run};
+use crate::testbed::processors::busy_nanos;
+use crate::testbed::setup::Setup;
 use crate::testbed::traffic::{FIRST_PORT, Load, send};
 
 /// Frames of a run at saturation.
 pub const FRAMES: u64 = 300_000;
+/// Frames of known flows, so many that clock ticks are short beside their time.
+const KNOWN_FRAMES: u64 = 1_000_000;
 /// Duration of a run below saturation, in seconds.
 const SHARE_SECONDS: f64 = 0.8;
 /// Echoes of a run.
@@ -31,24 +35,57 @@ pub fn spread(flows: u32) -> Load {
     }
 }
 
-/// Sends a load. Returns processor nanoseconds per delivered frame, and delivered frames per
-/// second.
+/// Sends a load. Returns processor nanoseconds per delivered frame, of the forwarder and of the
+/// machine, and delivered frames per second.
 pub fn frames(c: &CaseContext<'_>, load: Load) -> Figures {
     let before = c.bed.received(!load.back)?;
     let cpu = c.forwarder.cpu_nanos();
+    let busy = busy_nanos();
     let start = Instant::now();
     c.bed.host(load.back, || send(HOST_PORT, load))?;
     let (received, last) = drained(|| c.bed.received(!load.back))?;
     let took = last - start;
     let cpu = c.forwarder.cpu_nanos() - cpu;
+    let busy = busy_nanos() - busy;
     let delivered = (received - before) as f64;
     if delivered < load.frames as f64 * MIN_DELIVERED {
         return Err(format!("{delivered} of {} frames arrived", load.frames).into());
     }
     Ok(vec![
         (PROCESSOR, cpu / delivered),
+        (MACHINE, busy / delivered),
         (RATE, delivered / took.as_secs_f64()),
     ])
+}
+
+/// Frames of as many flows as the parameter says, all of which have passed before. The bridge also
+/// has what their sender needs alone.
+pub fn known_flows(c: &CaseContext<'_>) -> Figures {
+    let load = Load {
+        flows: c.parameter,
+        ..Load::of(KNOWN_FRAMES)
+    };
+    frames(c, load)?;
+    let mut figures = frames(c, load)?;
+    if c.setup == Setup::Bridge {
+        figures.push((SENDER, sent_alone(c.bed, load)?));
+    }
+    Ok(figures)
+}
+
+/// Sends a load to a port at which the kernel drops all that arrives. Returns the busy time of all
+/// processors for each frame.
+fn sent_alone(bed: &Bed, load: Load) -> Result<f64> {
+    let [port, _] = SWITCH_PORTS;
+    run(&format!("tc qdisc add dev {port} clsact"))?;
+    run(&format!(
+        "tc filter add dev {port} ingress matchall action drop"
+    ))?;
+    let busy = busy_nanos();
+    bed.host(load.back, || send(HOST_PORT, load))?;
+    let busy = busy_nanos() - busy;
+    run(&format!("tc qdisc del dev {port} clsact"))?;
+    Ok(busy / load.frames as f64)
 }
 
 /// Waits until no more frames arrive. Returns how many arrived, and when the last one was seen.
@@ -118,6 +155,7 @@ pub fn tcp(c: &CaseContext<'_>) -> Figures {
     let figures = iperf::tcp(c.bed, c.forwarder, c.parameter)?;
     Ok(vec![
         (("processor", "ns/KB"), figures.processor_ns_per_kb),
+        ((MACHINE.0, "ns/KB"), figures.machine_ns_per_kb),
         (TCP_RATE, figures.gbps),
     ])
 }

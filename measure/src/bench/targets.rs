@@ -37,6 +37,8 @@ impl<'a> Targets<'a> {
         };
         this.yardstick();
         this.open_vswitch();
+        this.accelerated();
+        this.attempts();
         this.memory_alone();
         this.flat();
         this.controller();
@@ -81,7 +83,21 @@ impl<'a> Targets<'a> {
 
     /// The ratio of the switch to another set-up.
     fn over(&self, key: FigureKey<'_>, base: Setup) -> Option<f64> {
-        self.get(key, Setup::Bofuss)?.over(self.get(key, base)?)
+        self.ratio(key, Setup::Bofuss, base)
+    }
+
+    /// The ratio of two set-ups.
+    fn ratio(&self, key: FigureKey<'_>, own: Setup, base: Setup) -> Option<f64> {
+        self.get(key, own)?.over(self.get(key, base)?)
+    }
+
+    /// The ratio of what frames of known flows cost the machine beyond their sender's part.
+    fn forwarding(&self, flows: u32, base: Setup) -> Option<f64> {
+        let figure = |metric, setup| self.get(("known-flows", flows, metric), setup);
+        let sender = figure("sender alone", Setup::Bridge)?.median;
+        let own = figure("whole machine", Setup::BofussAccelerated)?.median;
+        let base = figure("whole machine", base)?.median;
+        (base > sender).then(|| (own - sender) / (base - sender))
     }
 
     /// The ratio of two figures of the switch.
@@ -180,6 +196,56 @@ impl<'a> Targets<'a> {
             "",
             ratio,
         );
+    }
+
+    /// Known flows that the kernel forwards, beside the kernel's bridge, the switch alone, and Open
+    /// vSwitch.
+    fn accelerated(&mut self) {
+        let (own, bridge) = (Setup::BofussAccelerated, Setup::Bridge);
+        for streams in [1, 4] {
+            let rate = ("tcp", streams, "rate");
+            let what = format!("TCP ({streams}), accelerated: rate relative to the bridge");
+            let ratio = self.ratio(rate, own, bridge);
+            self.row(&what, Least(1.0), "", ratio);
+            let what = format!("TCP ({streams}), accelerated: machine's time to the bridge's");
+            let ratio = self.ratio(("tcp", streams, "whole machine"), own, bridge);
+            self.row(&what, Most(1.05), "", ratio);
+            let what = format!("TCP ({streams}), accelerated: rate to userspace-tso's");
+            let ratio = self.ratio(rate, own, Setup::OvsTso);
+            self.row(&what, Least(4.0), "", ratio);
+        }
+        for flows in [1, 1_000] {
+            let what = format!("frames of {flows} known flows: rate relative to the bridge");
+            let ratio = self.ratio(("known-flows", flows, "rate"), own, bridge);
+            self.row(&what, Least(1.0), "", ratio);
+            let what = format!("frames of {flows} known flows: forwarding time to the bridge's");
+            let ratio = self.forwarding(flows, bridge);
+            self.row(&what, Most(1.1), "", ratio);
+        }
+        let ratio = self.forwarding(100_000, Setup::Bofuss);
+        let what = "frames of 100,000 known flows: forwarding time to that of the switch alone";
+        self.row(what, Most(0.5), "", ratio);
+        for (metric, most) in [("p50", 3.0), ("p99", 20.0)] {
+            let key = ("rtt", 64, metric);
+            let medians = self.get(key, own).zip(self.get(key, bridge));
+            let more = medians.map(|(own, bridge)| own.median - bridge.median);
+            let what = format!("echoes of 64 bytes, {metric}, accelerated: more than the bridge");
+            self.row(&what, Most(most), " us", more);
+        }
+        let ratio = self.ratio(("frames", 0, "whole machine"), own, Setup::Ovs);
+        let what = "64-byte frames, accelerated: machine's time to Open vSwitch's";
+        self.row(what, Most(1.0 / 3.0), "", ratio);
+    }
+
+    /// What the accelerator costs where it cannot help, or is disturbed.
+    fn attempts(&mut self) {
+        let own = Setup::BofussAccelerated;
+        let ratio = self.ratio(("unknown", 128, "whole machine"), own, Setup::Bofuss);
+        let what = "frames that nobody knows: machine's time to that of the switch alone";
+        self.row(what, Most(1.05), "", ratio);
+        let lost = self.get(("known-churn", 0, "rate lost to 10,000 flow-mods/s"), own);
+        let what = "rate of a known flow that is lost to 10,000 flow-mods a second";
+        self.row(what, Most(5.0), " %", lost.map(|figure| figure.median));
     }
 
     fn memory_alone(&mut self) {

@@ -323,21 +323,6 @@ fn resent_in(counters: &str) -> f64 {
         .unwrap_or(0.0)
 }
 
-/// The processors' time so far: busy, and all. Units: clock ticks.
-pub fn processor_ticks() -> (f64, f64) {
-    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let first = text.lines().next().unwrap_or_default();
-    let ticks: Vec<f64> = first
-        .split_whitespace()
-        .skip(1)
-        .take(8) // without guests, which are counted as users already
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let all: f64 = ticks.iter().sum();
-    let idle: f64 = ticks.iter().skip(3).take(2).sum();
-    (all - idle, all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

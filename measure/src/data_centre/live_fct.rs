@@ -20,7 +20,7 @@ use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::cases::point::{CaseVerdict, EndedFlow, Point, PointOutcome};
 use crate::cases::workbench::{Limits, Workbench};
-use crate::data_centre::fabric::{Fabric, FabricPlan, burst_bytes, processor_ticks, unsupported};
+use crate::data_centre::fabric::{Fabric, FabricPlan, burst_bytes, unsupported};
 use crate::data_centre::fct::{
     self, FLOWS, LINK_MBPS, MostBytes, REDUCED_FLOWS, REDUCED_WARM_UP, WARM_UP, form_note,
     paths_of, plan_at,
@@ -35,6 +35,7 @@ use crate::statistics::numbers::lasting;
 use crate::statistics::{greatest, least, mean};
 use crate::subject::SetupName;
 use crate::testbed::net::context;
+use crate::testbed::processors::processor_ticks;
 
 /// The name of the case.
 pub const NAME: &str = "spine-leaf-live";

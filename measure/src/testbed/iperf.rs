@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::testbed::forwarder::Forwarder;
 use crate::testbed::net::{B_ADDRESS, Bed, context};
+use crate::testbed::processors::busy_nanos;
 
 /// The time that iperf3 may take to listen.
 const IPERF_PATIENCE: Duration = Duration::from_secs(10);
@@ -21,6 +22,8 @@ pub const TCP_SECONDS: u64 = 2;
 pub struct TcpFigures {
     /// Processor time of the forwarder; 0 if it has no process.
     pub processor_ns_per_kb: f64,
+    /// Busy time of all processors: also that of sender and receiver.
+    pub machine_ns_per_kb: f64,
     /// The rate of all streams.
     pub gbps: f64,
 }
@@ -78,6 +81,7 @@ pub fn tcp(bed: &Bed, forwarder: &Forwarder, streams: u32) -> Result<TcpFigures>
     let _server = RunningChild(server);
     bed.host(true, until_iperf_listens)?;
     let cpu = forwarder.cpu_nanos();
+    let busy = busy_nanos();
     let output = bed.host(false, || {
         let mut client = Command::new("iperf3");
         client.args(["-J", "-C", "cubic", "-c", &B_ADDRESS.to_string()]);
@@ -87,6 +91,7 @@ pub fn tcp(bed: &Bed, forwarder: &Forwarder, streams: u32) -> Result<TcpFigures>
         client.output().map_err(failed)
     })?;
     let cpu = forwarder.cpu_nanos() - cpu;
+    let busy = busy_nanos() - busy;
     let report: Value =
         serde_json::from_slice(&output.stdout).map_err(|e| format!("iperf3: {e}"))?;
     let received = &report["end"]["sum_received"];
@@ -97,6 +102,7 @@ pub fn tcp(bed: &Bed, forwarder: &Forwarder, streams: u32) -> Result<TcpFigures>
     }
     Ok(TcpFigures {
         processor_ns_per_kb: cpu / (bytes / 1024.0),
+        machine_ns_per_kb: busy / (bytes / 1024.0),
         gbps: number(&received["bits_per_second"]) / 1e9,
     })
 }

@@ -8,6 +8,7 @@ pub mod huge_pages;
 pub mod iperf;
 pub mod net;
 pub mod openflow;
+pub mod processors;
 pub mod real_time;
 pub mod setup;
 pub mod start;
