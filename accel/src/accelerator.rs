@@ -18,24 +18,13 @@ use crate::error::{Refusal, Unavailable};
 use crate::key::{self, KEY_BYTES};
 use crate::layout::Size;
 use crate::listing::{FlowBelow, match_of};
+use crate::passage::{Passage, Waiting};
 use crate::program::Program;
 use crate::table::{Counted, FlowTable, Known};
 use crate::way::changes;
 
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: u32 = 14;
-
-/// After so long with frames that wait all the time, those of known flows are held back until the
-/// switch has taken as many as the largest ring has: this long after each batch, and no longer than
-/// that in all.
-const STUCK_NS: u64 = 100_000_000;
-const HELD_FRAMES: usize = 8192;
-const HOLD_NS: u64 = 50_000_000;
-const LONGEST_HOLD_NS: u64 = 200_000_000;
-/// The time from one hold to the next. It doubles after each that was in vain, because others fill
-/// the ring.
-const FIRST_PAUSE_NS: u64 = 1_000_000_000;
-const LONGEST_PAUSE_NS: u64 = 64 * FIRST_PAUSE_NS;
 
 /// An interface of a port, as the kernel knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,15 +53,7 @@ pub struct Standing {
 struct Port {
     number: PortNo,
     interface: Interface,
-    /// Since when some of its frames have waited all the time.
-    waiting_ns: Cell<Option<u64>>,
-    /// The time when those of known flows may be held back next, and the pause after that.
-    next_hold_ns: Cell<u64>,
-    /// The number of frames that may still be taken while they are held back.
-    held_frames: Cell<usize>,
-    /// The time when they are held back no longer, however many were taken.
-    hold_end_ns: Cell<u64>,
-    pause_ns: Cell<u64>,
+    passage: Passage,
     /// What the kernel obeys decisions by, until it is dropped.
     _link: SchedClassifierLink,
 }
@@ -144,11 +125,7 @@ impl InKernel {
         let port = Port {
             number,
             interface,
-            waiting_ns: Cell::new(None),
-            next_hold_ns: Cell::new(0),
-            held_frames: Cell::new(0),
-            hold_end_ns: Cell::new(0),
-            pause_ns: Cell::new(FIRST_PAUSE_NS),
+            passage: Passage::new(),
             _link: link,
         };
         inner.ports.insert(place, port);
@@ -255,40 +232,25 @@ impl InKernel {
         place.map_or(0, |place| inner.table.held(place))
     }
 
-    /// Notes up to when all frames that arrived on a port have left, if `is_empty` says that none
-    /// of them waits anywhere. If some always do, because more arrive than the switch can forward,
-    /// frames of known flows are held back, so that from then on the kernel forwards them.
-    /// `count` frames were taken since the last call.
-    pub fn drained(&self, number: PortNo, count: usize, is_empty: impl FnOnce() -> bool) {
-        let inner = self.0.borrow();
+    /// Notes up to when all frames that arrived on a port have left, given what still waits; if
+    /// some always do, frames of known flows may be held back, so that from then on the kernel
+    /// forwards them. `count` frames were taken since the last call.
+    pub fn drained(&self, number: PortNo, count: usize, waiting: impl FnOnce() -> Waiting) {
+        let inner = &mut *self.0.borrow_mut();
         let Some(place) = inner.port(number) else {
             return;
         };
         let now_ns = monotonic_ns();
         inner.table.wait();
-        let port = &inner.ports[&place];
-        if is_empty() {
-            inner.table.drained(place, now_ns);
-            inner.table.hold(place, 0);
-            port.waiting_ns.set(None);
-            port.pause_ns.set(FIRST_PAUSE_NS);
-            port.held_frames.set(0);
+        let Some(port) = inner.ports.get_mut(&place) else {
             return;
+        };
+        let passed = port.passage.after_batch(now_ns, count, waiting());
+        if let Some(at_ns) = passed.drained_ns {
+            inner.table.drained(place, at_ns);
         }
-        let since = port.waiting_ns.get().unwrap_or(now_ns);
-        port.waiting_ns.set(Some(since));
-        if now_ns > since + STUCK_NS && now_ns > port.next_hold_ns.get() {
-            port.held_frames.set(HELD_FRAMES);
-            port.hold_end_ns.set(now_ns + LONGEST_HOLD_NS);
-            let pause_ns = port.pause_ns.get();
-            port.next_hold_ns.set(now_ns + pause_ns);
-            port.pause_ns.set(LONGEST_PAUSE_NS.min(2 * pause_ns));
-        }
-        let end_ns = port.hold_end_ns.get();
-        if port.held_frames.get() > 0 && now_ns < end_ns {
-            port.held_frames
-                .set(port.held_frames.get().saturating_sub(count));
-            inner.table.hold(place, end_ns.min(now_ns + HOLD_NS));
+        if let Some(until_ns) = passed.hold_until_ns {
+            inner.table.hold(place, until_ns);
         }
     }
 }

@@ -11,6 +11,7 @@ mod layout;
 mod listing;
 mod memory;
 mod meters;
+mod passage;
 mod program;
 mod table;
 #[cfg(test)]
@@ -21,3 +22,4 @@ pub use accelerator::{InKernel, Interface, Standing};
 pub use error::{Refusal, Unavailable};
 pub use layout::{MOST_FLOWS, USUAL_FLOWS};
 pub use listing::FlowBelow;
+pub use passage::Waiting;

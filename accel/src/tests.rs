@@ -4,6 +4,7 @@
 mod changes;
 mod coming_up;
 mod meters;
+mod passage;
 mod places;
 mod sums;
 

@@ -25,7 +25,7 @@ pub use options::AfPacketOptions;
 
 use crate::{
     BATCH_BYTES, Counters, DriverDropReason, Link, OffloadCapabilities, OpenError, PortDriver,
-    PortError,
+    PortError, ReceiveRoom,
     batch::Batch,
     packet_socket::{PacketSocket, SocketOptions},
     ring::{Ring, RingSlot},
@@ -366,6 +366,15 @@ impl PortDriver for AfPacket {
         let ring = self.socket.ring.as_ref();
         let is_empty = ring.map_or_else(|| queued() == 0, |ring| ring.front().is_none());
         self.successor.is_none() && is_empty
+    }
+
+    fn receive_room(&self) -> Option<ReceiveRoom> {
+        let ring = self.socket.ring.as_ref()?;
+        let room = ReceiveRoom {
+            frames: ring.slots(),
+            is_half_full: ring.is_half_full(),
+        };
+        self.successor.is_none().then_some(room)
     }
 
     fn set_mtu(&mut self, mtu_bytes: u32) {

@@ -85,6 +85,15 @@ pub const BATCH_BYTES: usize = 128 << 10;
 /// The shortest frame on an Ethernet wire, without FCS; shorter frames are padded.
 pub const MIN_FRAME_BYTES: usize = 60;
 
+/// The room that a port has for frames that have arrived and wait to be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveRoom {
+    /// The most frames that can wait.
+    pub frames: usize,
+    /// True if more than half as many do.
+    pub is_half_full: bool,
+}
+
 /// A port: batches of frames in and out, never blocking.
 pub trait PortDriver {
     /// The descriptor to poll, level-triggered: readable means [`PortDriver::recv`] has something,
@@ -129,6 +138,12 @@ pub trait PortDriver {
     /// left of what a port without a descriptor receives. False if that is not known.
     fn is_drained(&self) -> bool {
         false
+    }
+
+    /// Returns the room for frames that are received in the order in which they arrived; `None` if
+    /// that is not known, or is just changing.
+    fn receive_room(&self) -> Option<ReceiveRoom> {
+        None
     }
 
     /// Tells the port the interface's MTU in bytes after a change; a port without an MTU ignores

@@ -98,6 +98,12 @@ impl Ring {
         self.slot(self.next)
     }
 
+    /// Returns true if more than half of the slots are filled.
+    pub(crate) fn is_half_full(&self) -> bool {
+        let middle = (self.next + self.slots / 2) % self.slots;
+        self.slot(middle).is_some()
+    }
+
     /// Returns how many of the frames that wait longest wait in the queue, one after the other, and
     /// their bytes; none more than `max`, and none after those that have `max_bytes`.
     pub(crate) fn queued_in_front(&self, max: usize, max_bytes: usize) -> (usize, usize) {

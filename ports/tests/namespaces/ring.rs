@@ -139,6 +139,33 @@ fn a_ring_that_lost_frames_grows_and_keeps_their_order() {
     });
 }
 
+#[test]
+fn a_port_says_how_many_frames_can_wait_and_whether_half_of_them_do() {
+    in_namespace(|| {
+        let pool = Pool::new(1 << 26);
+        veth("s1", "s2");
+        let (mut a, mut b) = (open("s1"), open("s2"));
+        let is_half_full = |port: &AfPacket| {
+            let room = port.receive_room().expect("it has a ring");
+            assert_eq!(room.frames, FIRST_SLOTS);
+            room.is_half_full
+        };
+        send(&mut a, &pool, 0..FIRST_SLOTS / 2);
+        thread::sleep(Duration::from_millis(50));
+        assert!(!is_half_full(&b));
+        send(&mut a, &pool, FIRST_SLOTS / 2..FIRST_SLOTS / 2 + 1);
+        until("one more has arrived", || is_half_full(&b));
+        take_until(&mut b, &pool, FIRST_SLOTS / 2);
+        assert!(!is_half_full(&b));
+        drop(b);
+        let without_ring = AfPacketOptions {
+            ring_slots: 0,
+            ..AfPacketOptions::default()
+        };
+        assert_eq!(open_with("s2", without_ring).receive_room(), None);
+    });
+}
+
 /// The interface here has the number that the one in the host has there, as both are the first.
 #[test]
 fn a_ring_grows_in_the_namespace_of_its_port_whatever_thread_uses_it() {

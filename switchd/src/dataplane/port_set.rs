@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::PortDesc;
-use bofuss_ports::{BATCH_FRAMES, Counters, Direction, Link, PortError};
+use bofuss_ports::{BATCH_FRAMES, Counters, Direction, Link, PortError, ReceiveRoom};
 use rustix::event::epoll;
 use tracing::{debug, warn};
 
@@ -425,8 +425,17 @@ impl PortSet {
     /// Returns true if all frames that arrived on a port have left.
     pub fn is_drained(&self, number: PortNo) -> bool {
         let slot = self.slots.get(&number);
-        slot.is_some_and(|slot| slot.port.driver.is_drained())
-            && self.slots.values().all(|slot| slot.queued.is_empty())
+        slot.is_some_and(|slot| slot.port.driver.is_drained()) && self.have_sent_all()
+    }
+
+    /// Returns true if no frame waits for room at the port that it leaves by.
+    pub fn have_sent_all(&self) -> bool {
+        self.slots.values().all(|slot| slot.queued.is_empty())
+    }
+
+    /// The room for frames that have arrived on a port, if it is known.
+    pub fn receive_room(&self, number: PortNo) -> Option<ReceiveRoom> {
+        self.slots.get(&number)?.port.driver.receive_room()
     }
 
     /// The ports.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 
-use bofuss_accel::{FlowBelow, InKernel, Interface, Standing};
+use bofuss_accel::{FlowBelow, InKernel, Interface, Standing, Waiting};
 use bofuss_datapath::Time;
 use bofuss_datapath::engine::ReviewScope;
 use bofuss_ext::Switch;
@@ -316,14 +316,21 @@ impl Accelerator<'_> {
         }
     }
 
-    /// Notes that frames of a port have left, if all have; `count` were just taken.
+    /// Notes which frames of a port have left; `count` were just taken.
     pub(super) fn note_drained(&self, number: PortNo, count: usize) {
         if let Ok(kernel) = &self.acceleration.kernel
             && !self.acceleration.takes_no_more
         {
             let is_behind = self.switch.datapath().lane().backlog.has(number);
+            let ports = &self.io.ports;
             kernel.drained(number, count, || {
-                !is_behind && self.io.ports.is_drained(number)
+                let room = ports.receive_room(number);
+                Waiting {
+                    is_none: !is_behind && ports.is_drained(number),
+                    is_none_inside: !is_behind && ports.have_sent_all(),
+                    most: room.map(|room| room.frames),
+                    is_crowded: room.is_none_or(|room| room.is_half_full),
+                }
             });
         }
     }
