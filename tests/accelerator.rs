@@ -9,6 +9,7 @@ mod metered_below;
 mod ordered_below;
 mod seen_below;
 mod stations_below;
+mod taken_below;
 
 use std::time::{Duration, Instant};
 
