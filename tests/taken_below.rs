@@ -1,9 +1,9 @@
-//! A port that the switch takes over from the host (`--take-over`), beside accelerated ones.
+//! Ports whose frames others receive as well, beside accelerated ones.
 #![allow(clippy::unwrap_used)]
 
 use bofuss_frame::Pool;
 use bofuss_ports::AfPacket;
-use bofuss_tests::{Lab, ip};
+use bofuss_tests::{Lab, ip, until};
 
 use crate::{Tap, below, both, datagram, options, send_slowly, standing, without_times};
 
@@ -77,4 +77,29 @@ fn a_port_with_an_address_of_the_host_is_served_as_by_the_switch_alone() {
     });
     assert_eq!(with.1, without.1);
     assert!(with.0 == without.0, "bytes differ");
+}
+
+#[test]
+fn a_port_whose_frames_another_interface_receives_is_not_accelerated() {
+    let Some([lab, _]) = both(&[]) else { return };
+    let port = lab.port(1);
+    ip(&format!("link add upon1 link {port} type macvlan"));
+    ip("link add upon2 type bridge");
+    let [enslaved, freed] = ["master upon2", "nomaster"].map(|how| format!("{port} {how}"));
+    for (change, wanted) in [
+        ("upon1 up", "port 1 off: an interface lies upon it"),
+        ("upon1 down", "port 1 on"),
+        ("upon1 up", "port 1 off: an interface lies upon it"),
+        ("upon1 down", "port 1 on"),
+        (&enslaved[..], "port 1 off: it has got a master"),
+        (&freed[..], "port 1 on"),
+    ] {
+        ip(&format!("link set {change}"));
+        until(wanted, || standing(&lab).contains(wanted));
+    }
+    ip("link set upon1 up");
+    until("it is left", || standing(&lab).contains("port 1 off"));
+    ip("link delete upon1");
+    until("it is alone", || standing(&lab).contains("port 1 on"));
+    ip("link delete upon2");
 }

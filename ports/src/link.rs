@@ -48,6 +48,9 @@ pub struct Link {
     pub master: Option<u32>,
     /// The index of the other end of a veth pair, if that is in this network namespace, too.
     pub peer: Option<u32>,
+    /// The index of the interface that it lies upon, as that of a VLAN does, if that is in this
+    /// network namespace, too.
+    pub lower: Option<u32>,
     /// True if it is of Ethernet's kind, which the loopback interface is not.
     pub ethernet: bool,
 }
@@ -88,12 +91,14 @@ impl Link {
             running: flags & libc::IFF_RUNNING as u32 != 0,
             master: None,
             peer: None,
+            lower: None,
             ethernet: u16_at(body, 2) == libc::ARPHRD_ETHER,
         };
         if body.first() != Some(&(libc::AF_UNSPEC as u8)) {
             return None;
         }
         let mut is_whole = false;
+        let mut other = None;
         let mut is_veth = false;
         let mut is_across_namespaces = false;
         for (number, value) in attributes(body.get(LINK_HEADER_BYTES..)?) {
@@ -108,14 +113,19 @@ impl Link {
                     is_whole = true;
                 }
                 libc::IFLA_MASTER => link.master = Some(u32_at(value, 0)),
-                libc::IFLA_LINK => link.peer = Some(u32_at(value, 0)),
+                libc::IFLA_LINK => other = Some(u32_at(value, 0)),
                 libc::IFLA_LINK_NETNSID => is_across_namespaces = true,
                 libc::IFLA_LINKINFO => is_veth = kind(value) == Some(b"veth"),
                 _ => {}
             }
         }
-        // Of other kinds, it is the interface below: that of a VLAN, for example.
-        link.peer.take_if(|_| !is_veth || is_across_namespaces);
+        // Some kinds name themselves.
+        let other = other.filter(|index| !is_across_namespaces && *index != link.index);
+        if is_veth {
+            link.peer = other;
+        } else {
+            link.lower = other;
+        }
         is_whole.then_some(link)
     }
 
@@ -359,6 +369,31 @@ mod tests {
         let mtu = attribute(libc::IFLA_MTU, &1500u32.to_ne_bytes());
         let link = Link::parse(&[event, mtu].concat()).expect("it has an MTU");
         assert_eq!((link.name.as_str(), link.mtu_bytes), ("wl0", 1500));
+    }
+
+    #[test]
+    fn an_interface_that_lies_upon_another_is_no_end_of_a_pair() {
+        let attribute = |number: u16, value: [u8; 4]| {
+            [&8u16.to_ne_bytes()[..], &number.to_ne_bytes(), &value].concat()
+        };
+        let kind = libc::IFLA_INFO_KIND.to_ne_bytes();
+        let kind = [&9u16.to_ne_bytes()[..], &kind, b"veth\0\0\0\0"].concat();
+        let information = libc::IFLA_LINKINFO.to_ne_bytes();
+        let veth = [&16u16.to_ne_bytes()[..], &information, &kind].concat();
+        let elsewhere = attribute(libc::IFLA_LINK_NETNSID, [0; 4]);
+        let both = [&veth[..], &elsewhere].concat();
+        for (more, lower, peer) in [
+            (&[][..], Some(7), None),
+            (&veth[..], None, Some(7)),
+            (&elsewhere[..], None, None),
+            (&both[..], None, None),
+        ] {
+            let mtu = attribute(libc::IFLA_MTU, 1500u32.to_ne_bytes());
+            let other = attribute(libc::IFLA_LINK, 7u32.to_ne_bytes());
+            let message = [&[0u8; LINK_HEADER_BYTES][..], &mtu, &other, more].concat();
+            let link = Link::parse(&message).expect("it has an MTU");
+            assert_eq!((link.lower, link.peer), (lower, peer));
+        }
     }
 
     #[test]

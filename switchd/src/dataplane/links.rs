@@ -10,7 +10,10 @@ impl DataPlane {
     pub(super) fn follow_links(&mut self) -> std::io::Result<()> {
         for event in self.monitor.poll()? {
             match event {
-                LinkEvent::New(link) | LinkEvent::Changed(link) => self.follow_link(&link),
+                LinkEvent::New(link) | LinkEvent::Changed(link) => {
+                    self.live.accelerator().follow_upper(&link, true);
+                    self.follow_link(&link);
+                }
                 LinkEvent::Address {
                     index,
                     address,
@@ -20,6 +23,7 @@ impl DataPlane {
                     accelerator.follow_address((index, address), is_there);
                 }
                 LinkEvent::Gone(link) => {
+                    self.live.accelerator().follow_upper(&link, false);
                     if let Some(number) = self.live.io().ports.with_index(link.index) {
                         self.live.lose_port(number);
                     }

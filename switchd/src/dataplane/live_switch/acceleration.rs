@@ -28,6 +28,12 @@ const MOST_SHOWN: usize = 256;
 const EXPORTED: &str = "sFlow or IPFIX see its frames";
 /// Why one is not whose interface has got an address.
 const ADDRESSED: &str = "it has got an address, so the host's stack receives its frames, too";
+/// Why one is not that other interfaces receive frames by.
+const SHARED: &str = "an interface lies upon it, which receives its frames, too";
+/// Why one is not that a bridge or bond has got.
+const ENSLAVED: &str = "it has got a master, which receives its frames, too";
+/// The reasons that hold for as long as they are found.
+const FOUND: [&str; 4] = [EXPORTED, ADDRESSED, SHARED, ENSLAVED];
 
 /// Why one is not that the kernel does not know.
 const NO_INTERFACE: &str = "it has no interface";
@@ -46,6 +52,8 @@ pub struct Acceleration {
     takes_no_more: bool,
     /// The addresses that interfaces have got since the switch began, by their numbers.
     addresses: BTreeSet<(u32, IpAddr)>,
+    /// The interfaces that lie upon others and are up, by their numbers, and the others.
+    uppers: BTreeMap<u32, u32>,
 }
 
 impl Acceleration {
@@ -58,6 +66,7 @@ impl Acceleration {
             paused: None,
             takes_no_more: false,
             addresses: BTreeSet::new(),
+            uppers: BTreeMap::new(),
         }
     }
 
@@ -115,6 +124,17 @@ impl Acceleration {
                 let why = self.refused.get(&number);
                 Some(why.map_or(NO_INTERFACE, String::as_str).into())
             }
+        }
+    }
+
+    /// Why others receive the frames of an interface, too, if they do.
+    fn why_shared(&self, link: &Link) -> Option<&'static str> {
+        if self.addresses.iter().any(|(index, _)| *index == link.index) {
+            Some(ADDRESSED)
+        } else if self.uppers.values().any(|lower| *lower == link.index) {
+            Some(SHARED)
+        } else {
+            link.master.map(|_| ENSLAVED)
         }
     }
 
@@ -308,6 +328,19 @@ impl Accelerator<'_> {
         self.follow_ports();
     }
 
+    /// Notes which interface another one lies upon that is there, or is gone.
+    pub(in crate::dataplane) fn follow_upper(&mut self, link: &Link, is_there: bool) {
+        let lower = link.lower.filter(|_| is_there && link.admin_up);
+        let known = &mut self.acceleration.uppers;
+        let before = match lower {
+            Some(lower) => known.insert(link.index, lower),
+            None => known.remove(&link.index),
+        };
+        if before != lower {
+            self.follow_ports();
+        }
+    }
+
     /// Lets the accelerator learn of changes.
     pub(super) fn review(&mut self, scope: ReviewScope) {
         if self.acceleration.kernel.is_ok() {
@@ -376,11 +409,9 @@ impl Accelerator<'_> {
         let mut unwanted = BTreeMap::new();
         for port in ports.all() {
             let Some(link) = port.link() else { continue };
-            let addresses = &mut acceleration.addresses.iter();
-            if ports.is_exported(port.number) {
-                unwanted.insert(port.number, EXPORTED.into());
-            } else if addresses.any(|(index, _)| *index == link.index) {
-                unwanted.insert(port.number, ADDRESSED.into());
+            let exported = ports.is_exported(port.number).then_some(EXPORTED);
+            if let Some(why) = exported.or_else(|| acceleration.why_shared(link)) {
+                unwanted.insert(port.number, why.into());
             } else {
                 wanted.insert(port.number, interface(link));
             }
@@ -402,7 +433,7 @@ impl Accelerator<'_> {
                 kernel.remove_port(number);
             }
         }
-        let is_kept = |why: &str| why != EXPORTED && why != ADDRESSED;
+        let is_kept = |why: &str| !FOUND.contains(&why);
         acceleration
             .refused
             .retain(|number, why| wanted.contains_key(number) && is_kept(why));
