@@ -85,7 +85,8 @@ fn a_port_whose_frames_another_interface_receives_is_not_accelerated() {
     let port = lab.port(1);
     ip(&format!("link add upon1 link {port} type macvlan"));
     ip("link add upon2 type bridge");
-    let [enslaved, freed] = ["master upon2", "nomaster"].map(|how| format!("{port} {how}"));
+    let enslaved = format!("{port} master upon2");
+    let freed = format!("{port} nomaster");
     for (change, wanted) in [
         ("upon1 up", "port 1 off: an interface lies upon it"),
         ("upon1 down", "port 1 on"),
