@@ -32,7 +32,7 @@ pub type BenchMetric = (&'static str, &'static str);
 pub const PROCESSOR: BenchMetric = ("processor", "ns/frame");
 /// Busy time of all processors for each frame that arrives: also that of sender and receiver.
 pub const MACHINE: BenchMetric = ("whole machine", "ns/frame");
-/// The same of a load that the kernel drops as soon as it is at the switch's port.
+/// The same of a load that the kernel drops when it is at the switch's port.
 pub const SENDER: BenchMetric = ("sender alone", "ns/frame");
 /// Frames that arrive.
 pub const RATE: BenchMetric = ("rate", "frames/s");
