@@ -4,6 +4,7 @@ use crate::bench::case::Case;
 use crate::bench::host_case;
 use crate::bench::hostile;
 use crate::bench::idle;
+use crate::bench::known_flows;
 use crate::bench::switch_case;
 use crate::testbed::setup::Setup;
 use crate::testbed::traffic::Load;
@@ -117,14 +118,14 @@ pub const GROUPS: &[CaseGroup] = &[
     },
     CaseGroup {
         setups: BELOW,
-        rounds: 5,
+        rounds: 3,
         offloads: false,
         resets: false,
         cases: &[Case {
             name: "known-flows",
             title: "64-byte frames of flows in random order that have passed before",
             parameters: ("flows", &[1, 1_000, 100_000]),
-            run: host_case::known_flows,
+            run: known_flows::known_flows,
         }],
     },
     CaseGroup {

@@ -3,19 +3,16 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::bench::case::{CaseContext, Figures, MACHINE, PROCESSOR, RATE, SENDER, TCP_RATE};
+use crate::bench::case::{CaseContext, Figures, MACHINE, PROCESSOR, RATE, TCP_RATE};
 use crate::error::Result;
 use crate::testbed::echo;
 use crate::testbed::iperf;
-use crate::testbed::net::{B_ADDRESS, Bed, HOST_PORT, SWITCH_PORTS, run};
+use crate::testbed::net::{B_ADDRESS, Bed, HOST_PORT};
 use crate::testbed::processors::busy_nanos;
-use crate::testbed::setup::Setup;
 use crate::testbed::traffic::{FIRST_PORT, Load, send};
 
 /// Frames of a run at saturation.
 pub const FRAMES: u64 = 300_000;
-/// Frames of known flows, so many that clock ticks are short beside their time.
-const KNOWN_FRAMES: u64 = 1_000_000;
 /// Duration of a run below saturation, in seconds.
 const SHARE_SECONDS: f64 = 0.8;
 /// Echoes of a run.
@@ -56,33 +53,6 @@ pub fn frames(c: &CaseContext<'_>, load: Load) -> Figures {
         (MACHINE, busy / delivered),
         (RATE, delivered / took.as_secs_f64()),
     ])
-}
-
-/// Frames of as many flows as the parameter says, all of which have passed before. The bridge also
-/// has what their sender needs alone.
-pub fn known_flows(c: &CaseContext<'_>) -> Figures {
-    let load = Load {
-        flows: c.parameter,
-        ..Load::of(KNOWN_FRAMES)
-    };
-    frames(c, load)?;
-    let mut figures = frames(c, load)?;
-    if c.setup == Setup::Bridge {
-        figures.push((SENDER, sent_alone(c.bed, load)?));
-    }
-    Ok(figures)
-}
-
-/// Sends a load to a port that the bridge does not have for so long, where the host's stack drops
-/// frames for others. Returns the busy time of all processors for each frame.
-fn sent_alone(bed: &Bed, load: Load) -> Result<f64> {
-    let [port, _] = SWITCH_PORTS;
-    run(&format!("ip link set {port} nomaster"))?;
-    let busy = busy_nanos();
-    bed.host(load.back, || send(HOST_PORT, load))?;
-    let busy = busy_nanos() - busy;
-    run(&format!("ip link set {port} master bridge0"))?;
-    Ok(busy / load.frames as f64)
 }
 
 /// Waits until no more frames arrive. Returns how many arrived, and when the last one was seen.

@@ -6,6 +6,7 @@ pub mod case_groups;
 pub mod host_case;
 pub mod hostile;
 pub mod idle;
+pub mod known_flows;
 pub mod page;
 pub mod report;
 pub mod switch_case;

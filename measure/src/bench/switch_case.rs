@@ -57,7 +57,7 @@ const FLOW_BYTES: BenchMetric = ("flow memory", "bytes/flow");
 const COST: BenchMetric = ("rate lost to 10,000 flow-mods/s", "%");
 
 /// The entry for a flow of a load, above the switch's own, with these actions.
-fn exact_rule(flow: u32, actions: &str) -> String {
+pub(super) fn exact_rule(flow: u32, actions: &str) -> String {
     let (source, destination) = flow_ports(flow);
     let fields = exact(source, destination);
     format!("priority=20,in_port=1,{fields},actions={actions}")
