@@ -67,7 +67,7 @@ impl Layout {
         Some(PacketIn { payload, metadata })
     }
 
-    /// The frame of a packet-out. Errors: metadata that is missing, unknown or too wide.
+    /// The frame of a packet-out. Errors: metadata that is missing, twice, unknown or too wide.
     pub fn frame(&self, packet: &PacketOut) -> Result<Vec<u8>> {
         let mut header = Int::ZERO;
         for field in &self.fields {
@@ -83,9 +83,16 @@ impl Layout {
             header = header.shl(&Int::Small(field.width.into())).or(&value);
         }
         let known = |id| self.fields.iter().any(|field| field.id == id);
-        if let Some(row) = packet.metadata.iter().find(|row| !known(row.metadata_id)) {
-            let what = format!("packet-outs have no metadata {}", row.metadata_id);
-            return Err(Refusal::invalid(what));
+        for (place, row) in packet.metadata.iter().enumerate() {
+            let id = row.metadata_id;
+            if !known(id) {
+                let what = format!("packet-outs have no metadata {id}");
+                return Err(Refusal::invalid(what));
+            }
+            let before = &packet.metadata[..place];
+            if before.iter().any(|other| other.metadata_id == id) {
+                return Err(Refusal::invalid(format!("metadata {id} is there twice")));
+            }
         }
         let mut frame = Vec::new();
         if self.bits() > 0 {

@@ -65,11 +65,13 @@ async fn a_value_set_has_no_member_twice() {
     for (values, expected) in [
         (&[&[7][..], &[0, 7]][..], Code::AlreadyExists),
         (&[&[7], &[8]], Code::Ok),
-        (&[&[9]], Code::Ok),
+        (&[&[0, 0, 9]], Code::Ok),
     ] {
         let modified = done(&mut controller, UpdateType::Modify, set(values)).await;
         assert_eq!(modified, expected, "{values:?}");
     }
+    let read = controller.read(set(&[])).await.expect("it is there");
+    assert_eq!(read, [set(&[&[9]])], "in the shortest form");
 }
 
 #[tokio::test(flavor = "multi_thread")]

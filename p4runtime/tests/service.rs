@@ -214,12 +214,22 @@ async fn packets_go_both_ways_with_their_metadata() {
     assert_eq!(packet.payload, frame);
     let values: Vec<_> = packet.metadata.into_iter().map(|m| m.value).collect();
     assert_eq!(values, [[0], [9]]);
-    let wrong = StreamMessageRequestUpdate::Packet(PacketOut::default());
-    controller.send(wrong).await;
-    let StreamMessageResponseUpdate::Error(error) = controller.next().await else {
-        panic!("an error is next");
+    let port = |value: u8| PacketMetadata {
+        metadata_id: 1,
+        value: vec![value],
     };
-    assert_eq!(error.message, "the packet-out has no metadata egress_port");
+    for (metadata, expected) in [
+        (vec![], "the packet-out has no metadata egress_port"),
+        (vec![port(1), port(2)], "metadata 1 is there twice"),
+    ] {
+        let payload = Vec::new();
+        let wrong = StreamMessageRequestUpdate::Packet(PacketOut { payload, metadata });
+        controller.send(wrong).await;
+        let StreamMessageResponseUpdate::Error(error) = controller.next().await else {
+            panic!("an error is next");
+        };
+        assert_eq!(error.message, expected);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -96,7 +96,8 @@ pub fn write_key(table: &TableInfo, key: &[Match]) -> Vec<FieldMatch> {
     fields.collect()
 }
 
-fn write_field(info: &FieldInfo, part: &Match) -> Option<Said> {
+/// One match field; `None` if it matches all.
+pub fn write_field(info: &FieldInfo, part: &Match) -> Option<Said> {
     let width = info.width;
     let bytes = |value: &Int| canonical(value, width);
     if let Match::Range(low, high) = part {

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use bofuss_p4::{Int, Match};
 
-use super::keys::parse_field;
+use super::keys::{parse_field, write_field};
 use super::{Target, View, entity};
 use crate::error::{Refusal, Result};
 use crate::info::ValueSetInfo;
-use crate::wire::entities::{Entity, EntityKind, ValueSetEntry, ValueSetMember};
+use crate::wire::entities::{Entity, EntityKind, FieldMatch, ValueSetEntry, ValueSetMember};
 
 impl Target<'_> {
     /// Gives a value set other members. Errors: what does not fit; the old ones stay then.
@@ -58,7 +58,7 @@ impl Target<'_> {
             }
             return Err(error.into());
         }
-        let members = entry.members.clone();
+        let members = new.iter().map(|values| member(set, values)).collect();
         self.side.value_sets.insert(entry.value_set_id, members);
         Ok(())
     }
@@ -77,6 +77,18 @@ impl View<'_> {
             }))
         });
         shown.collect()
+    }
+}
+
+/// A member, as it is read: with byte strings that are the shortest.
+fn member(set: &ValueSetInfo, values: &[Int]) -> ValueSetMember {
+    let parts = set.fields.iter().zip(values);
+    let fields = parts.map(|(field, value)| FieldMatch {
+        field_id: field.id,
+        field_match_type: write_field(field, &Match::Exact(value.clone())),
+    });
+    ValueSetMember {
+        r#match: fields.collect(),
     }
 }
 
