@@ -16,6 +16,8 @@ pub struct FieldInfo {
     pub id: u32,
     pub name: String,
     pub width: u32,
+    /// Its values are in two's complement.
+    pub signed: bool,
     pub kind: MatchKind,
 }
 
@@ -190,11 +192,9 @@ impl Info {
         for part in &table.key {
             let field = row.match_fields.iter().find(|f| f.name == part.name);
             let absent = || Refusal::invalid(format!("{name}: P4Info has no field {}", part.name));
-            fields.push(field_info(
-                field.ok_or_else(absent)?,
-                part.kind,
-                part.width,
-            )?);
+            let field = field_info(field.ok_or_else(absent)?, part.kind, part.width)?;
+            let signed = program.is_signed(part);
+            fields.push(FieldInfo { signed, ..field });
         }
         if row.match_fields.len() != fields.len() {
             let what = format!("{name}: the program has {} keys", fields.len());
@@ -253,7 +253,7 @@ impl Info {
     }
 
     fn add_arrays(&mut self, p4info: &P4Info, program: &Program) -> Result<()> {
-        let array = |what: &str, kind, row: &Option<Preamble>| {
+        let array = |what: &str, kind, row: &Option<Preamble>, said: i64| {
             let Preamble { id, name, .. } = preamble(row)?;
             let index = program.index(kind, name);
             let index = index.ok_or_else(|| absent(what, name))?;
@@ -262,25 +262,32 @@ impl Info {
                 Named::Meter => &program.meters,
                 _ => &program.registers,
             };
+            let size = arrays[index].size;
+            if usize::try_from(said) != Ok(size) {
+                let what = format!("{name}: the program has {size} cells, not {said}");
+                return Err(Refusal::invalid(what));
+            }
             let array = ArrayInfo {
                 index,
                 name: name.clone(),
-                size: arrays[index].size,
+                size,
                 width: arrays[index].width,
                 signed: false,
             };
             Ok::<_, Refusal>((*id, array))
         };
         for row in &p4info.counters {
-            let counter = array("counter", Named::Counter, &row.preamble)?;
+            let counter = array("counter", Named::Counter, &row.preamble, row.size)?;
             add(&mut self.counters, counter)?;
         }
         for row in &p4info.meters {
-            let meter = array("meter", Named::Meter, &row.preamble)?;
+            let meter = array("meter", Named::Meter, &row.preamble, row.size)?;
             add(&mut self.meters, meter)?;
         }
         for row in &p4info.registers {
-            let (id, mut register) = array("register", Named::Register, &row.preamble)?;
+            let size = i64::from(row.size);
+            let (id, mut register) =
+                array("register", Named::Register, &row.preamble, size)?;
             let bits = row.type_spec.as_ref().and_then(|t| t.bitstring.as_ref());
             register.signed = bits.is_some_and(|bits| bits.int.is_some());
             add(&mut self.registers, (id, register))?;
@@ -358,10 +365,16 @@ fn field_info(
         0 if row.type_name.is_empty() && program_width > 0 => program_width,
         bits => width(bits, &row.name)?,
     };
+    // A type of its own may be translated from another width.
+    if row.type_name.is_empty() && program_width > 0 && width != program_width {
+        let what = format!("{}: the program has {program_width} bits", row.name);
+        return Err(Refusal::invalid(what));
+    }
     Ok(FieldInfo {
         id: row.id,
         name: row.name.clone(),
         width,
+        signed: false,
         kind: said.unwrap_or(kind),
     })
 }

@@ -199,6 +199,29 @@ fn an_id_of_the_p4info_names_one_thing() {
     }
 }
 
+#[test]
+fn a_p4info_has_the_widths_and_sizes_of_the_program() {
+    for (place, from, to, wrong) in [
+        (
+            "MyIngress.exactly",
+            "bitwidth: 8",
+            "bitwidth: 7",
+            "the program has 8 bits",
+        ),
+        (
+            "MyIngress.kept",
+            "size: 4",
+            "size: 100",
+            "MyIngress.kept: the program has 4 cells, not 100",
+        ),
+    ] {
+        let p4info = changed("p4info.txt", place, from, to);
+        let refused = Pipeline::new(&p4info, file("json")).expect_err("it is of another program");
+        let refused = refused.to_string();
+        assert!(refused.ends_with(wrong), "{refused}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_multicast_group_may_have_no_replicas() {
     let running = start(true).await;

@@ -4,7 +4,7 @@ use bofuss_p4::{Int, Match, MatchKind};
 
 use crate::error::{Refusal, Result};
 use crate::info::{FieldInfo, TableInfo};
-use crate::value::{canonical, parse};
+use crate::value::{canonical, canonical_signed, parse, parse_signed};
 use crate::wire::entities::{
     FieldMatch, FieldMatchExact, FieldMatchFieldMatchType as Said, FieldMatchLpm,
     FieldMatchOptional, FieldMatchRange, FieldMatchTernary,
@@ -42,7 +42,14 @@ pub fn parse_key(table: &TableInfo, given: &[FieldMatch]) -> Result<Vec<Match>> 
 /// One match field.
 pub fn parse_field(info: &FieldInfo, given: &FieldMatch) -> Result<Match> {
     let wrong = |what: &str| Err(Refusal::invalid(format!("{}: {what}", info.name)));
-    let value = |bytes: &[u8]| parse(bytes, info.width, &info.name);
+    let mask = |bytes: &[u8]| parse(bytes, info.width, &info.name);
+    let value = |bytes: &[u8]| {
+        if info.signed {
+            let number = parse_signed(bytes, info.width, &info.name)?;
+            return Ok(number.wrapped(info.width));
+        }
+        mask(bytes)
+    };
     match (info.kind, &given.field_match_type) {
         (MatchKind::Exact | MatchKind::Valid, Some(Said::Exact(said))) => {
             Ok(Match::Exact(value(&said.value)?))
@@ -61,7 +68,7 @@ pub fn parse_field(info: &FieldInfo, given: &FieldMatch) -> Result<Match> {
             Ok(wanted)
         }
         (MatchKind::Ternary, Some(Said::Ternary(said))) => {
-            let (bits, mask) = (value(&said.value)?, value(&said.mask)?);
+            let (bits, mask) = (value(&said.value)?, mask(&said.mask)?);
             if mask.is_zero() {
                 return wrong("its mask is 0; leave it out to match all");
             }
@@ -99,7 +106,12 @@ pub fn write_key(table: &TableInfo, key: &[Match]) -> Vec<FieldMatch> {
 /// One match field; `None` if it matches all.
 pub fn write_field(info: &FieldInfo, part: &Match) -> Option<Said> {
     let width = info.width;
-    let bytes = |value: &Int| canonical(value, width);
+    let bytes = |value: &Int| {
+        if info.signed {
+            return canonical_signed(&value.signed(width));
+        }
+        canonical(value, width)
+    };
     if let Match::Range(low, high) = part {
         let all = low.is_zero() && *high == Int::highest(width);
         let (low, high) = (bytes(low), bytes(high));
@@ -120,7 +132,7 @@ pub fn write_field(info: &FieldInfo, part: &Match) -> Option<Said> {
         }
         // Ranges are done above.
         MatchKind::Ternary | MatchKind::Range => {
-            let mask = bytes(&mask);
+            let mask = canonical(&mask, width);
             Said::Ternary(FieldMatchTernary { value, mask })
         }
     })
@@ -136,6 +148,7 @@ mod tests {
             id: 1,
             name: "x".into(),
             width: 128,
+            signed: false,
             kind: MatchKind::Lpm,
         };
         for length in 1..=128 {
@@ -154,6 +167,35 @@ mod tests {
                 let read = parse_field(&info, &given);
                 assert_eq!(read.as_ref(), Ok(&prefix));
             }
+        }
+    }
+    #[test]
+    fn signed_fields_are_read_in_twos_complement_and_written_so() {
+        let info = FieldInfo {
+            id: 1,
+            name: "x".into(),
+            width: 12,
+            signed: true,
+            kind: MatchKind::Exact,
+        };
+        for (said, bits, shortest) in [
+            (&[0xfe][..], 0xffe, &[0xfe][..]),
+            (&[0xfd, 0x1d], 0xd1d, &[0xfd, 0x1d]),
+            (&[0xff, 0xff, 0xfe], 0xffe, &[0xfe]),
+            (&[0, 0xfe], 254, &[0, 0xfe]),
+        ] {
+            let given = FieldMatch {
+                field_id: 1,
+                field_match_type: Some(Said::Exact(FieldMatchExact {
+                    value: said.to_vec(),
+                })),
+            };
+            let key = parse_field(&info, &given).expect("it fits");
+            assert_eq!(key, Match::Exact(Int::Small(bits)), "{said:?}");
+            let Some(Said::Exact(written)) = write_field(&info, &key) else {
+                panic!("it is exact");
+            };
+            assert_eq!(written.value, shortest, "{said:?}");
         }
     }
 }
