@@ -92,8 +92,7 @@ impl Commands {
         match parse(line)? {
             Some(Command::Numbers(name, numbers)) if Self::NAMES.contains(&name) => {
                 let replication = switch.replication_mut();
-                let done = self.nodes.command(name, &numbers, replication);
-                done.map_err(said)
+                self.nodes.command(name, &numbers, replication)
             }
             Some(Command::RegisterWrite(name, index, value)) => {
                 let register = array(&switch.program().registers, &name, "register")?;

@@ -1,6 +1,7 @@
 //! The reasons why the control plane is refused.
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use core::fmt;
 
 /// Why a change is refused. Nothing has changed then.
@@ -20,6 +21,20 @@ pub enum ControlError {
     Constant,
     /// Something else needs it.
     InUse,
+}
+
+impl ControlError {
+    /// The reason as a sentence about `what`, which was to be changed.
+    pub(crate) fn about(&self, what: &str) -> String {
+        match self {
+            Self::Unknown(_) | Self::Invalid(_) => self.to_string(),
+            Self::Exists => format!("{what} is there already"),
+            Self::NotFound => format!("{what} is not there"),
+            Self::Full => format!("there is no room for {what}"),
+            Self::Constant => format!("the program fixes {what}"),
+            Self::InUse => format!("something else needs {what}"),
+        }
+    }
 }
 
 impl fmt::Display for ControlError {

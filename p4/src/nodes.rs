@@ -1,130 +1,132 @@
 //! Multicast nodes and clone sessions as bmv2's command line makes them.
 
 use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::error::ControlError;
 use crate::replication::{Replica, Replication, Session};
+
+/// A multicast group that commands have changed.
+#[derive(Clone, Debug, Default)]
+struct Group {
+    /// The copies that it had before.
+    given: Vec<Replica>,
+    /// The nodes that it has besides.
+    nodes: Vec<u32>,
+}
 
 /// The nodes of multicast groups, of which the switch itself knows only the copies.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
     /// The copies of each node, which all have one instance.
     nodes: Vec<Vec<Replica>>,
-    /// The nodes of multicast groups.
-    groups: BTreeMap<u32, Vec<u32>>,
-    /// Clone sessions that go to a multicast group.
-    session_groups: BTreeMap<u32, u32>,
+    groups: BTreeMap<u32, Group>,
 }
 
 impl Nodes {
     /// Carries out a command with its numbers, of which there are enough. Returns what it says.
-    /// Errors: what is not there, what is there already, what has no room; then nothing changes.
+    /// Errors: a sentence about what is not there or has no room; then nothing changes.
     pub fn command(
         &mut self,
         name: &str,
         numbers: &[u32],
         replication: &mut Replication,
-    ) -> Result<String, ControlError> {
-        let before = self.clone();
-        let done = self.carry_out(name, numbers, replication);
-        if done.is_err() {
-            *self = before;
-        }
-        done
-    }
-
-    fn carry_out(
-        &mut self,
-        name: &str,
-        numbers: &[u32],
-        replication: &mut Replication,
-    ) -> Result<String, ControlError> {
+    ) -> Result<String, String> {
         let (first, rest) = (numbers[0], &numbers[1..]);
         let second = rest.first().copied().unwrap_or(0);
-        let mut said = String::new();
+        let session = || format!("session {first}");
+        let group = || format!("multicast group {first}");
         match name {
             "mirroring_add" => {
-                self.session_groups.remove(&first);
                 let replica = Replica {
                     port: second,
                     instance: 0,
                 };
-                let session = Session {
+                let row = Session {
                     replicas: [replica].into(),
                     truncate: None,
                 };
-                replication.set_session(first, Some(session))?;
+                let set = replication.set_session(first, Some(row));
+                set.map_err(|error| error.about(&session()))?;
             }
-            "mirroring_add_mc" => drop(self.session_groups.insert(first, second)),
+            "mirroring_add_mc" => {
+                let set = replication.set_session_group(first, second);
+                set.map_err(|error| error.about(&session()))?;
+            }
             "mirroring_delete" => {
-                self.session_groups.remove(&first);
-                replication.set_session(first, None)?;
+                let set = replication.set_session(first, None);
+                set.map_err(|error| error.about(&session()))?;
             }
+            "mc_mgrp_create" if replication.groups().contains_key(&first) => {}
             "mc_mgrp_create" => {
-                if let Entry::Vacant(group) = self.groups.entry(first) {
-                    if replication.groups().contains_key(&first) {
-                        return Err(ControlError::Exists);
-                    }
-                    replication.set_group(first, Some(Vec::new()))?;
-                    group.insert(Vec::new());
-                }
+                let set = replication.set_group(first, Some(Vec::new()));
+                set.map_err(|error| error.about(&group()))?;
             }
             "mc_mgrp_destroy" => {
-                self.groups.remove(&first).ok_or(ControlError::NotFound)?;
-                replication.set_group(first, None)?;
+                // One that is not there is refused.
+                self.group(first, replication)?;
+                let set = replication.set_group(first, None);
+                set.map_err(|error| error.about(&group()))?;
+                self.groups.remove(&first);
             }
-            "mc_node_create" => {
-                let wide = |_| ControlError::Invalid("an instance has 16 bits".into());
-                let instance = u16::try_from(first).map_err(wide)?;
-                for port in rest {
-                    replication.check_port(*port)?;
-                }
-                let replicas = rest.iter().map(|port| Replica {
-                    port: *port,
-                    instance,
-                });
-                said = format!("node was created with handle {}\n", self.nodes.len());
-                self.nodes.push(replicas.collect());
-            }
+            "mc_node_create" => return self.create(first, rest, replication),
             _ => {
-                let nodes = self.groups.get_mut(&first).ok_or(ControlError::NotFound)?;
-                nodes.retain(|node| *node != second);
+                let mut changed = self.group(first, replication)?;
+                changed.nodes.retain(|node| *node != second);
                 if name == "mc_node_associate" {
                     if second as usize >= self.nodes.len() {
-                        return Err(ControlError::NotFound);
+                        return Err(format!("node {second} is not there"));
                     }
-                    nodes.push(second);
+                    changed.nodes.push(second);
                 }
+                let set = replication.set_group(first, Some(self.copies(&changed)));
+                set.map_err(|error| error.about(&group()))?;
+                self.groups.insert(first, changed);
             }
         }
-        self.set_groups(replication)?;
-        Ok(said)
+        Ok(String::new())
     }
 
-    /// Gives the switch its multicast groups, and the sessions that go to one.
-    fn set_groups(&self, replication: &mut Replication) -> Result<(), ControlError> {
-        for (group, nodes) in &self.groups {
-            let nodes = nodes
-                .iter()
-                .filter_map(|node| self.nodes.get(*node as usize));
-            let replicas: Vec<Replica> = nodes.flatten().copied().collect();
-            replication.set_group(*group, Some(replicas.clone()))?;
-            let sessions = self
-                .session_groups
-                .iter()
-                .filter(|(_, other)| *other == group);
-            for (session, _) in sessions {
-                let session_row = Session {
-                    replicas: replicas.clone(),
-                    truncate: None,
-                };
-                replication.set_session(*session, Some(session_row))?;
-            }
+    /// Makes a node with a copy for each port. Returns what that says. Errors: what is too wide.
+    fn create(
+        &mut self,
+        instance: u32,
+        ports: &[u32],
+        replication: &Replication,
+    ) -> Result<String, String> {
+        let wide = |_| String::from("an instance has 16 bits");
+        let instance = u16::try_from(instance).map_err(wide)?;
+        for port in ports {
+            let checked = replication.check_port(*port);
+            checked.map_err(|error| error.to_string())?;
         }
-        Ok(())
+        let replicas = ports.iter().map(|port| Replica {
+            port: *port,
+            instance,
+        });
+        self.nodes.push(replicas.collect());
+        let handle = self.nodes.len() - 1;
+        Ok(format!("node was created with handle {handle}\n"))
+    }
+
+    /// A group of the switch, whoever made it. What others than commands gave it last is given.
+    /// Errors: it is not there.
+    fn group(&self, number: u32, replication: &Replication) -> Result<Group, String> {
+        let copies = replication.groups().get(&number);
+        let copies = copies.ok_or_else(|| format!("multicast group {number} is not there"))?;
+        let known = self.groups.get(&number);
+        let known = known.filter(|group| self.copies(group) == *copies);
+        Ok(known.cloned().unwrap_or_else(|| Group {
+            given: copies.clone(),
+            nodes: Vec::new(),
+        }))
+    }
+
+    /// The copies that a group makes.
+    fn copies(&self, group: &Group) -> Vec<Replica> {
+        let nodes = group.nodes.iter();
+        let nodes = nodes.filter_map(|node| self.nodes.get(*node as usize));
+        group.given.iter().chain(nodes.flatten()).copied().collect()
     }
 }

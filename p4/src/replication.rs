@@ -37,6 +37,8 @@ pub struct Session {
 pub struct Replication {
     pub(crate) groups: BTreeMap<u32, Vec<Replica>>,
     pub(crate) sessions: BTreeMap<u32, Session>,
+    /// The sessions that go to a multicast group. None of them is in `sessions`.
+    pub(crate) session_groups: BTreeMap<u32, u32>,
     /// The bits of the program's ports, and of its groups.
     port_bits: u32,
     group_bits: u32,
@@ -53,6 +55,7 @@ impl Replication {
         Self {
             groups: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            session_groups: BTreeMap::new(),
             port_bits: width(program.standard.ingress_port),
             group_bits: width(program.standard.mcast_grp),
         }
@@ -63,9 +66,26 @@ impl Replication {
         &self.groups
     }
 
-    /// The clone sessions.
+    /// The clone sessions that have replicas of their own.
     pub fn sessions(&self) -> &BTreeMap<u32, Session> {
         &self.sessions
+    }
+
+    /// The clone sessions that go to a multicast group, with its number.
+    pub fn session_groups(&self) -> &BTreeMap<u32, u32> {
+        &self.session_groups
+    }
+
+    /// Where the clones of a session go now: nowhere while its multicast group is not there. `None`
+    /// if there is no such session.
+    pub(crate) fn session(&self, id: u32) -> Option<Session> {
+        let Some(group) = self.session_groups.get(&id) else {
+            return self.sessions.get(&id).cloned();
+        };
+        Some(Session {
+            replicas: self.groups.get(group).cloned().unwrap_or_default(),
+            truncate: None,
+        })
     }
 
     /// Checks the number of a port, which has as many bits as the program's `ingress_port`. Errors:
@@ -77,10 +97,7 @@ impl Replication {
     /// Sets the copies of a multicast group, which may have none; `None` removes it. Errors: number
     /// 0, too many, what the program's fields have no room for.
     pub fn set_group(&mut self, id: u32, replicas: Option<Vec<Replica>>) -> Result<()> {
-        if id == 0 {
-            return Err(ControlError::Invalid("group 0 means no multicast".into()));
-        }
-        check_width("group", id, self.group_bits)?;
+        self.check_group(id)?;
         let Some(replicas) = replicas else {
             self.groups.remove(&id);
             return Ok(());
@@ -97,14 +114,42 @@ impl Replication {
     pub fn set_session(&mut self, id: u32, session: Option<Session>) -> Result<()> {
         let Some(session) = session else {
             self.sessions.remove(&id);
+            self.session_groups.remove(&id);
             return Ok(());
         };
         self.check_replicas(&session.replicas)?;
-        if session.replicas.len() > MAX_REPLICAS || !has_room(&self.sessions, id) {
+        if session.replicas.len() > MAX_REPLICAS || !self.has_session_room(id) {
             return Err(ControlError::Full);
         }
+        self.session_groups.remove(&id);
         self.sessions.insert(id, session);
         Ok(())
+    }
+
+    /// Lets the clones of a session go where a multicast group goes when a packet is cloned. The
+    /// group need not be there yet. Errors: group 0, one that the program's field has no room for,
+    /// too many sessions.
+    pub fn set_session_group(&mut self, id: u32, group: u32) -> Result<()> {
+        self.check_group(group)?;
+        if !self.has_session_room(id) {
+            return Err(ControlError::Full);
+        }
+        self.sessions.remove(&id);
+        self.session_groups.insert(id, group);
+        Ok(())
+    }
+
+    /// Returns true if the session is there, or can be one more.
+    fn has_session_room(&self, id: u32) -> bool {
+        let there = self.sessions.contains_key(&id) || self.session_groups.contains_key(&id);
+        there || self.sessions.len() + self.session_groups.len() < MAX_GROUPS
+    }
+
+    fn check_group(&self, id: u32) -> Result<()> {
+        if id == 0 {
+            return Err(ControlError::Invalid("group 0 means no multicast".into()));
+        }
+        check_width("group", id, self.group_bits)
     }
 
     fn check_replicas(&self, replicas: &[Replica]) -> Result<()> {

@@ -116,7 +116,7 @@ fn what_a_case_says_twice_too_much_or_out_of_range_is_refused() {
         (1, "port 512: its number has 9 bits".into()),
         (2, "an instance has 16 bits".into()),
         (3, "port 512: its number has 9 bits".into()),
-        (5, "it is not there".into()),
+        (5, "node 0 is not there".into()),
     ];
     assert_eq!(outcome.refused, wanted);
 }

@@ -2,7 +2,23 @@
 
 use std::fs;
 
-use bofuss_p4::{Commands, MeterConfig, Named, Program, Replica, Sent, Switch};
+use bofuss_p4::{Commands, MeterConfig, Named, Program, Replica, Sent, Sink, Switch};
+
+/// The steps of a trace.
+#[derive(Default)]
+struct Steps(Vec<String>);
+
+impl Sink for Steps {
+    fn transmit(&mut self, _sent: Sent) {}
+
+    fn traces(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, _depth: usize, text: String) {
+        self.0.push(text);
+    }
+}
 
 /// A switch, and commands for it.
 struct Console {
@@ -27,6 +43,18 @@ impl Console {
     fn says(&mut self, line: &str) -> String {
         let said = self.commands.run(&mut self.switch, line, 0);
         said.unwrap_or_else(|why| panic!("{line}: {why}"))
+    }
+
+    /// The ports at which the clones of a frame leave in session 8, by an entry for it.
+    fn clones(&mut self) -> Vec<u32> {
+        let mut sent: Vec<Sent> = Vec::new();
+        let frame = [1, 5, 0, 0, 0, 0, 0, 0];
+        self.switch.receive(0, &frame, 0, &mut sent);
+        let ports = sent.iter().map(|sent| sent.port);
+        // The frame itself leaves at port 1.
+        let mut clones: Vec<u32> = ports.filter(|port| *port != 1).collect();
+        clones.sort_unstable();
+        clones
     }
 
     /// The port at which a frame leaves, if it does.
@@ -116,6 +144,71 @@ fn groups_and_sessions_are_made_of_nodes_and_ports() {
 }
 
 #[test]
+fn a_session_of_a_multicast_group_goes_where_the_group_goes_at_that_moment() {
+    let mut console = Console::new();
+    console.says("table_add exactly clone_it 5 => 8");
+    console.says("mirroring_add 8 2");
+    assert_eq!(console.clones(), [2]);
+    console.says("mirroring_add_mc 8 77");
+    assert!(console.clones().is_empty(), "no group 77 is there");
+    console.says("mc_node_create 1 2 3");
+    console.says("mc_mgrp_create 77");
+    console.says("mc_node_associate 77 0");
+    assert_eq!(console.clones(), [2, 3]);
+    console.says("mc_node_dissociate 77 0");
+    assert!(console.clones().is_empty());
+    console.says("mc_node_associate 77 0");
+    console.says("mc_mgrp_destroy 77");
+    assert!(console.clones().is_empty(), "the group is gone");
+    console.says("mirroring_add 8 4");
+    console.says("mc_mgrp_create 77");
+    console.says("mc_node_associate 77 0");
+    assert_eq!(console.clones(), [4], "the session has its own copy again");
+    console.says("mirroring_delete 8");
+    assert!(console.clones().is_empty());
+}
+
+#[test]
+fn groups_of_an_entries_file_are_changed_by_commands_as_others() {
+    let mut console = Console::new();
+    let file = br#"{"multicast_group_entries": [
+        {"multicast_group_id": 5, "replicas": [{"egress_port": 2, "instance": 1}]}]}"#;
+    let loaded = console.switch.load_entries(file);
+    loaded.expect("the file is right");
+    console.says("table_add exactly clone_it 5 => 8");
+    console.says("mirroring_add_mc 8 5");
+    assert_eq!(console.clones(), [2]);
+    let wrong = br#"{"clone_session_entries": [
+        {"clone_session_id": 8, "replicas": [{"egress_port": 3}]}, {}]}"#;
+    let loaded = console.switch.load_entries(wrong);
+    loaded.expect_err("a session has no number");
+    assert_eq!(console.clones(), [2], "the session is as before");
+    console.says("mc_mgrp_create 5");
+    console.says("mc_node_create 7 3 4");
+    console.says("mc_node_associate 5 0");
+    assert_eq!(console.clones(), [2, 3, 4]);
+    console.says("mc_node_dissociate 5 0");
+    assert_eq!(console.clones(), [2]);
+    console.says("mc_mgrp_destroy 5");
+    assert!(console.clones().is_empty());
+    assert!(console.switch.replication().groups().is_empty());
+}
+
+#[test]
+fn a_trace_says_to_which_group_a_session_goes() {
+    let mut console = Console::new();
+    console.says("table_add exactly clone_it 5 => 8");
+    console.says("mirroring_add_mc 8 5");
+    let groups = console.switch.replication().session_groups();
+    assert_eq!(groups[&8], 5);
+    let mut steps = Steps::default();
+    let frame = [1, 5, 0, 0, 0, 0, 0, 0];
+    console.switch.explain(0, &frame, 0, &mut steps);
+    let wanted = "clone to session 8, multicast group 5";
+    assert!(steps.0.iter().any(|step| step == wanted), "{:?}", steps.0);
+}
+
+#[test]
 fn what_is_wrong_is_a_sentence_and_changes_nothing() {
     let mut console = Console::new();
     let before = console.switch.show_entries();
@@ -147,7 +240,9 @@ fn what_is_wrong_is_a_sentence_and_changes_nothing() {
         ("meter_set_rates paced 0 1:1", "it needs a meter, an index"),
         ("meter_set_rates paced 0 x:1 1:1", "x:1 is no RATE:BURST"),
         ("meter_set_rates paced 0 -1:1 1:1", "-1:1 is no RATE:BURST"),
-        ("mc_node_associate 2 0", "it is not there"),
+        ("mc_node_associate 2 0", "multicast group 2 is not there"),
+        ("mc_mgrp_destroy 2", "multicast group 2 is not there"),
+        ("mirroring_add_mc 8 0", "group 0 means no multicast"),
         ("mc_mgrp_create 0", "group 0 means no multicast"),
         ("mirroring_add 5", "mirroring_add needs 2 numbers"),
         ("hold 1", "hold 1 is no command that changes a switch"),

@@ -21,6 +21,7 @@ fn groups_and_sessions_are_changed_and_removed_where_there_is_no_room_for_more()
     let full = Err(ControlError::Full);
     assert_eq!(replication.set_group(more, Some(to(1))), full);
     assert_eq!(replication.set_session(more, Some(session(1))), full);
+    assert_eq!(replication.set_session_group(more, 1), full);
     let set = replication.set_group(1, Some(to(2)));
     set.expect("it is there");
     let set = replication.set_session(1, Some(session(2)));

@@ -17,7 +17,7 @@ use super::sink::{Digest, DropReason, Sent, Sink};
 use crate::int::Int;
 use crate::program::Program;
 use crate::queues::Stay;
-use crate::replication::Replica;
+use crate::replication::{Replica, Session};
 use crate::show::shortened;
 use crate::state::State;
 
@@ -266,10 +266,9 @@ impl<'a, S: Sink> Walk<'a, S> {
         let Some((session, list)) = self.packet.clone.take() else {
             return;
         };
-        if !self.state.replication.sessions.contains_key(&session) {
-            return self.trace(0, |_| format!("no clone: session {session} is not there"));
-        }
-        self.trace(0, |_| format!("clone to session {session}"));
+        let Some(found) = self.session(session) else {
+            return;
+        };
         // The clone is parsed again. The ingress port is there for parsers that read it.
         let (port, passes) = (self.packet.port, self.packet.passes);
         let mut phv = Phv::new(self.program);
@@ -282,13 +281,25 @@ impl<'a, S: Sink> Walk<'a, S> {
         clone.exit = false;
         self.packet
             .keep_fields(self.program, &mut clone.phv, list, Instance::IngressClone);
-        self.send_clone(session, clone);
+        self.send_clone(found, clone);
     }
 
-    fn send_clone(&mut self, session: u32, clone: Packet<'a>) {
-        let Some(found) = self.state.replication.sessions.get(&session).cloned() else {
-            return;
-        };
+    /// Where the clones of a session go now; `None` if it is not there.
+    fn session(&mut self, id: u32) -> Option<Session> {
+        let found = self.state.replication.session(id);
+        self.trace(0, |walk| {
+            if found.is_none() {
+                return format!("no clone: session {id} is not there");
+            }
+            match walk.state.replication.session_groups.get(&id) {
+                Some(group) => format!("clone to session {id}, multicast group {group}"),
+                None => format!("clone to session {id}"),
+            }
+        });
+        found
+    }
+
+    fn send_clone(&mut self, found: Session, clone: Packet<'a>) {
         for replica in found.replicas {
             let mut copy = clone.copy();
             if let Some(most) = found.truncate {
@@ -406,11 +417,13 @@ impl<'a, S: Sink> Walk<'a, S> {
         if self.packet.passes >= MAX_PASSES {
             return self.drop_packet(DropReason::TooManyPasses);
         }
-        self.trace(0, |_| format!("clone to session {session}"));
+        let Some(found) = self.session(session) else {
+            return;
+        };
         let mut clone = self.packet.copy();
         clone.passes += 1;
         self.packet
             .keep_fields(self.program, &mut clone.phv, list, Instance::EgressClone);
-        self.send_clone(session, clone);
+        self.send_clone(found, clone);
     }
 }

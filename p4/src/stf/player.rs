@@ -144,8 +144,8 @@ impl Player {
                 }
             }
             Command::Numbers(name, numbers) => {
-                if let Err(error) = self.numbers(name, &numbers) {
-                    self.refused(line, &error);
+                if let Err(why) = self.numbers(name, &numbers) {
+                    self.outcome.refused.push((line, why));
                 }
             }
         }
@@ -272,7 +272,7 @@ impl Player {
         cell.ok_or_else(|| format!("{} has no such index", indexed.name))
     }
 
-    fn numbers(&mut self, name: &str, numbers: &[u32]) -> Result<(), ControlError> {
+    fn numbers(&mut self, name: &str, numbers: &[u32]) -> Result<(), String> {
         let port = numbers[0];
         match name {
             "hold" => drop(self.switch.hold(port)),

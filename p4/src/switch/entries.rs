@@ -41,7 +41,8 @@ enum Before {
     NoEntry(usize, Handle),
     Default(usize, Option<Does>),
     Group(u32, Option<Vec<Replica>>),
-    Session(u32, Option<Session>),
+    /// What the session was, or the multicast group to which it went.
+    Session(u32, Option<Session>, Option<u32>),
 }
 
 /// Lets a number have what it had before.
@@ -109,7 +110,8 @@ impl Loading<'_> {
                 truncate,
             };
             let replication = &mut self.switch.state.replication;
-            let was = Before::Session(id, replication.sessions.get(&id).cloned());
+            let group = replication.session_groups.get(&id).copied();
+            let was = Before::Session(id, replication.sessions.get(&id).cloned(), group);
             let set = replication.set_session(id, Some(session));
             set.map_err(|error| node.error(error.to_string()))?;
             self.before.push(was);
@@ -131,8 +133,10 @@ impl Loading<'_> {
                 Before::Group(id, replicas) => {
                     put_back(&mut switch.state.replication.groups, id, replicas);
                 }
-                Before::Session(id, session) => {
-                    put_back(&mut switch.state.replication.sessions, id, session);
+                Before::Session(id, session, group) => {
+                    let replication = &mut switch.state.replication;
+                    put_back(&mut replication.sessions, id, session);
+                    put_back(&mut replication.session_groups, id, group);
                 }
             }
         }
