@@ -96,7 +96,10 @@ fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
     let line = "0: hdr.ipv4.dst=0xa000001/32 MyIngress.forward(port=0x1) packets=";
     assert!(entries.contains(line), "{entries}");
     assert!(says(name, "p4 entries MyIngress.routes 1").contains("\n  1: "));
+    assert!(says(name, "p4 entries routes 1").contains("\n  1: "));
+    assert!(says(name, "p4 counters arrived").contains("MyIngress.arrived (8 cells)\n"));
     assert!(says(name, "p4 registers MyIngress.last").contains("\n  1: 0xa000001\n"));
+    assert!(says(name, "p4 registers last").contains("\n  1: 0xa000001\n"));
     assert!(says(name, "p4 counters").contains("MyIngress.arrived (8 cells)\n  1: packets="));
     let tables = says(name, "p4 tables");
     assert!(tables.starts_with("MyIngress.routes entries=2 size=16 lookups="));
@@ -131,10 +134,8 @@ fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
     for (wrong, why) in [
         ("p4", "p4 needs WORDS"),
         ("p4 all", "there is no 'p4 all', but tables, entries"),
-        (
-            "p4 entries routes",
-            "the program has no routes of this kind",
-        ),
+        ("p4 entries none", "there is no table none"),
+        ("p4 counters routes", "there is no counter routes"),
         ("p4 trace 1 xy", "hexadecimal"),
         ("p4 table_add routes", "it needs a table and an action"),
         ("flows", "a switch with a P4 program has no command 'flows'"),

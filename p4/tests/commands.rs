@@ -209,6 +209,30 @@ fn a_trace_says_to_which_group_a_session_goes() {
 }
 
 #[test]
+fn the_end_of_a_name_is_enough_if_no_other_name_ends_so() {
+    let console = Console::new();
+    let program = console.switch.program();
+    let table = program.index(Named::Table, "MyIngress.exactly");
+    let table = table.expect("the program has it");
+    for name in ["MyIngress.exactly", "exactly", "xactly"] {
+        assert_eq!(program.named(Named::Table, name), Ok(table), "{name}");
+    }
+    for (kind, name) in [
+        (Named::Counter, "seen"),
+        (Named::Meter, "paced"),
+        (Named::Register, "kept"),
+        (Named::Profile, "profile"),
+        (Named::ValueSet, "special"),
+    ] {
+        program.named(kind, name).expect(name);
+    }
+    let none = Err("there is no register exactly".to_owned());
+    assert_eq!(program.named(Named::Register, "exactly"), none);
+    let several = Err("ed is the end of several names".to_owned());
+    assert_eq!(program.named(Named::Table, "ed"), several);
+}
+
+#[test]
 fn what_is_wrong_is_a_sentence_and_changes_nothing() {
     let mut console = Console::new();
     let before = console.switch.show_entries();

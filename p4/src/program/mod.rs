@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use crate::hash::Algorithm;
 use crate::int::Int;
+use crate::naming::named;
 
 pub use expression::{
     AnyStack, Comparison, Cond, Data, ExternOp, HeaderOp, HeaderRef, Operator, PacketOp, Primitive,
@@ -440,4 +441,24 @@ impl Program {
             Named::Calculation => self.calculations.iter().position(|row| row.name == name),
         }
     }
+
+    /// The same for a name or its end, as commands take it: in a whole part of the name, or in any.
+    /// Errors: a sentence, also if several names end so.
+    pub fn named(&self, kind: Named, name: &str) -> Result<usize, String> {
+        let (names, what): (Vec<&str>, &str) = match kind {
+            Named::Table => (names(&self.tables, |row| &row.name), "table"),
+            Named::Profile => (names(&self.profiles, |row| &row.name), "action profile"),
+            Named::Counter => (names(&self.counters, |row| &row.name), "counter"),
+            Named::Meter => (names(&self.meters, |row| &row.name), "meter"),
+            Named::Register => (names(&self.registers, |row| &row.name), "register"),
+            Named::ValueSet => (names(&self.value_sets, |row| &row.name), "value set"),
+            Named::Calculation => (names(&self.calculations, |row| &row.name), "calculation"),
+        };
+        named(names.into_iter().enumerate(), name, what)
+    }
+}
+
+/// The names of rows.
+fn names<T>(rows: &[T], name: impl Fn(&T) -> &str) -> Vec<&str> {
+    rows.iter().map(name).collect()
 }

@@ -197,8 +197,7 @@ fn tables(switch: &Switch) -> String {
         .collect()
 }
 
-/// The index of what has this name. Errors: the program has none.
+/// The index of what has this name, or one that ends so. Errors: the program has none, or several.
 fn named(switch: &Switch, kind: Named, name: &str) -> Result<usize> {
-    let index = switch.program().index(kind, name);
-    index.ok_or_else(|| format!("the program has no {name} of this kind").into())
+    Ok(switch.program().named(kind, name)?)
 }
