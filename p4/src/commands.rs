@@ -10,7 +10,7 @@ use crate::meter::MeterConfig;
 use crate::naming::named;
 use crate::nodes::Nodes;
 use crate::number::number;
-use crate::program::Array;
+use crate::program::{Array, Named, Program};
 use crate::stf::command::{Command, parse};
 use crate::stf::value::matched;
 use crate::switch::Switch;
@@ -270,16 +270,42 @@ fn register_reset(switch: &mut Switch, words: &[&str]) -> Said {
     Ok(String::new())
 }
 
+/// The table to whose entries a counter or meter belongs; `None` if it has cells of its own.
+fn bound(program: &Program, row: &Array) -> Option<usize> {
+    let table = row.table.as_deref().filter(|_| row.direct)?;
+    program.index(Named::Table, table)
+}
+
+/// Says that an array has no cell of this index, which is the number of an entry in some.
+fn no_index(row: &Array, index: &str) -> String {
+    let what = if row.direct { "entry" } else { "index" };
+    format!("{} has no {what} {index}", row.name)
+}
+
+/// What a command says that only changes a cell.
+fn of_cell(done: Result<(), ControlError>, row: &Array, index: &str) -> Said {
+    match done {
+        Ok(()) => Ok(String::new()),
+        Err(ControlError::NotFound) => Err(no_index(row, index)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// `COUNTER INDEX`
 fn counter_read(switch: &Switch, words: &[&str]) -> Said {
     let [name, index] = words else {
         return needs("a counter and an index");
     };
-    let counters = &switch.program().counters;
-    let counter = array(counters, name, "counter")?;
-    let count = switch.externs().counter(counter, place(index)?);
-    let name = &counters[counter].name;
-    let count = count.ok_or_else(|| format!("{name} has no index {index}"))?;
+    let program = switch.program();
+    let counter = program.named(Named::Counter, name)?;
+    let row = &program.counters[counter];
+    let at = place(index)?;
+    let count = match bound(program, row) {
+        Some(table) => switch.direct_counter(table, at),
+        None => switch.externs().counter(counter, at),
+    };
+    let count = count.ok_or_else(|| no_index(row, index))?;
+    let name = &row.name;
     let Count { packets, bytes } = count;
     Ok(format!(
         "{name}[{index}]= ({bytes} bytes, {packets} packets)\n"
@@ -291,13 +317,18 @@ fn counter_write(switch: &mut Switch, words: &[&str]) -> Said {
     let [name, index, packets, bytes] = words else {
         return needs("a counter, an index, packets and bytes");
     };
-    let counter = array(&switch.program().counters, name, "counter")?;
+    let program = switch.program();
+    let counter = program.named(Named::Counter, name)?;
     let count = Count {
         packets: amount(packets)?,
         bytes: amount(bytes)?,
     };
-    let externs = switch.externs_mut();
-    silent(externs.set_counter(counter, place(index)?, count))
+    let at = place(index)?;
+    let done = match bound(program, &program.counters[counter]) {
+        Some(table) => switch.set_direct_counter(table, at, count),
+        None => switch.externs_mut().set_counter(counter, at, count),
+    };
+    of_cell(done, &switch.program().counters[counter], index)
 }
 
 /// `COUNTER`
@@ -305,13 +336,18 @@ fn counter_reset(switch: &mut Switch, words: &[&str]) -> Said {
     let [name] = words else {
         return needs("a counter");
     };
-    let counters = &switch.program().counters;
-    let counter = array(counters, name, "counter")?;
-    if counters[counter].direct {
-        let name = &counters[counter].name;
-        return Err(format!("{name} is the counter of entries"));
+    let program = switch.program();
+    let counter = program.named(Named::Counter, name)?;
+    let Some(table) = bound(program, &program.counters[counter]) else {
+        switch.externs_mut().reset_counter(counter);
+        return Ok(String::new());
+    };
+    let entries = switch.entries(table);
+    let handles: Vec<Handle> = entries.map(|(handle, _)| handle).collect();
+    for handle in handles {
+        let reset = switch.set_direct_counter(table, handle, Count::default());
+        reset.map_err(|error| error.to_string())?;
     }
-    switch.externs_mut().reset_counter(counter);
     Ok(String::new())
 }
 
@@ -320,7 +356,9 @@ fn meter_set_rates(switch: &mut Switch, words: &[&str], now: u64) -> Said {
     let [name, index, committed, peak] = words else {
         return needs("a meter, an index and two rates as RATE:BURST");
     };
-    let meter = array(&switch.program().meters, name, "meter")?;
+    let program = switch.program();
+    let meter = program.named(Named::Meter, name)?;
+    let table = bound(program, &program.meters[meter]);
     let (committed_rate, committed_burst) = rate(committed)?;
     let (peak_rate, peak_burst) = rate(peak)?;
     let config = MeterConfig {
@@ -329,8 +367,12 @@ fn meter_set_rates(switch: &mut Switch, words: &[&str], now: u64) -> Said {
         peak_rate,
         peak_burst,
     };
-    let externs = switch.externs_mut();
-    silent(externs.set_meter(meter, place(index)?, Some(config), now))
+    let at = place(index)?;
+    let done = match table {
+        Some(table) => switch.set_direct_meter(table, at, Some(config), now),
+        None => switch.externs_mut().set_meter(meter, at, Some(config), now),
+    };
+    of_cell(done, &switch.program().meters[meter], index)
 }
 
 /// A rate in units a second, which is written in units a microsecond, and a burst.

@@ -126,6 +126,36 @@ fn cells_are_read_written_and_reset() {
 }
 
 #[test]
+fn counters_and_meters_of_entries_are_read_and_written_by_the_numbers_of_these() {
+    let mut console = Console::new();
+    for entry in ["5 => 3", "6 => 4"] {
+        console.says(&format!("table_add exactly send {entry}"));
+    }
+    for _ in 0..2 {
+        assert_eq!(console.leaves([1, 6, 0, 0]), Some(4));
+    }
+    let read = console.says("counter_read hits 1");
+    assert_eq!(read, "MyIngress.hits[1]= (16 bytes, 2 packets)\n");
+    console.says("counter_write hits 0 3 180");
+    let read = console.says("counter_read hits 0");
+    assert_eq!(read, "MyIngress.hits[0]= (180 bytes, 3 packets)\n");
+    console.says("counter_reset hits");
+    for entry in 0..2 {
+        let read = console.says(&format!("counter_read hits {entry}"));
+        let wanted = format!("MyIngress.hits[{entry}]= (0 bytes, 0 packets)\n");
+        assert_eq!(read, wanted);
+    }
+    console.says("table_add longest send_paced 1.2.3.4/32 => 3");
+    console.says("meter_set_rates pace 0 0.0005:10 1:20");
+    let program = console.switch.program();
+    let table = program.index(Named::Table, "MyIngress.longest");
+    let table = table.expect("the program has it");
+    let entry = console.switch.entry(table, 0).expect("it was added");
+    let config = entry.meter.config().expect("it has rates");
+    assert_eq!((config.committed_rate, config.peak_burst), (500, 20));
+}
+
+#[test]
 fn groups_and_sessions_are_made_of_nodes_and_ports() {
     let mut console = Console::new();
     let node = console.says("mc_node_create 7 1 2");
@@ -257,9 +287,12 @@ fn what_is_wrong_is_a_sentence_and_changes_nothing() {
         ("register_write kept 9 1", "it is not there"),
         ("register_read kept 9", "MyIngress.kept has no index 9"),
         ("counter_write seen 0 1 -1", "-1 is not a number from 0 to"),
+        ("counter_read hits 0", "MyIngress.hits has no entry 0"),
+        ("counter_write hits 0 1 1", "MyIngress.hits has no entry 0"),
+        ("counter_write seen 4 1 1", "MyIngress.seen has no index 4"),
         (
-            "counter_reset hits",
-            "MyIngress.hits is the counter of entries",
+            "meter_set_rates pace 0 1:1 1:1",
+            "MyIngress.pace has no entry 0",
         ),
         ("meter_set_rates paced 0 1:1", "it needs a meter, an index"),
         ("meter_set_rates paced 0 x:1 1:1", "x:1 is no RATE:BURST"),

@@ -77,6 +77,10 @@ fn arrays<'a>(loader: &mut Loader<'a>, root: &Node<'a>) -> Result<()> {
             Some(width) => width.number(MAX_WIDTH)? as u32,
             None => 0,
         };
+        let table = match node.find("binding")? {
+            Some(table) => Some(table.owned()?),
+            None => None,
+        };
         let bytes = node
             .find("type")?
             .is_some_and(|kind| kind.text() == Ok("bytes"));
@@ -84,6 +88,7 @@ fn arrays<'a>(loader: &mut Loader<'a>, root: &Node<'a>) -> Result<()> {
             name: name(node)?,
             size,
             direct,
+            table,
             width,
             bytes,
         })

@@ -291,6 +291,8 @@ pub struct Array {
     pub size: usize,
     /// It belongs to the entries of a table.
     pub direct: bool,
+    /// The name of that table.
+    pub table: Option<String>,
     /// The bits of a register; 0 for others.
     pub width: u32,
     /// A meter counts bytes, and not packets.
