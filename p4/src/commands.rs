@@ -95,22 +95,33 @@ impl Commands {
                 self.nodes.command(name, &numbers, replication)
             }
             Some(Command::RegisterWrite(name, index, value)) => {
-                let register = array(&switch.program().registers, &name, "register")?;
+                let register = switch.program().named(Named::Register, &name)?;
                 let externs = switch.externs_mut();
-                silent(externs.set_register(register, index.index(), &value))
+                let done = externs.set_register(register, index.index(), &value);
+                // As it was written.
+                let index = line.split_whitespace().nth(2).unwrap_or_default();
+                of_cell(done, &switch.program().registers[register], index)
             }
             Some(_) | None => Err(format!("{line} is no command that changes a switch")),
         }
     }
 }
 
-fn said(error: ControlError) -> String {
-    error.to_string()
+/// Why a change of an entry is refused. `which` says which one of the table it is.
+fn of_entry(switch: &Switch, table: usize, which: &str, error: &ControlError) -> String {
+    let name = &switch.program().tables[table].name;
+    if *error == ControlError::Constant {
+        return format!("the program fixes the entries of {name}");
+    }
+    error.about(&format!("{which} of {name}"))
 }
 
-/// What a command says that only changes something.
-fn silent(done: Result<(), ControlError>) -> Said {
-    done.map(|()| String::new()).map_err(said)
+/// Sets the default action of a table; `None` is that of the program.
+fn set_default(switch: &mut Switch, table: usize, does: Option<Does>) -> Said {
+    let set = switch.set_default(table, does);
+    let name = &switch.program().tables[table].name;
+    let refused = |error: ControlError| error.about(&format!("the default action of {name}"));
+    set.map(|()| String::new()).map_err(refused)
 }
 
 /// The refusal of a command that has other words behind its name.
@@ -119,12 +130,7 @@ fn needs<T>(words: &str) -> Result<T, String> {
 }
 
 fn table_of(switch: &Switch, name: &str) -> Result<usize, String> {
-    let tables = switch.program().tables.iter();
-    named(tables.map(|table| &*table.name).enumerate(), name, "table")
-}
-
-fn array(arrays: &[Array], name: &str, what: &str) -> Result<usize, String> {
-    named(arrays.iter().map(|row| &*row.name).enumerate(), name, what)
+    switch.program().named(Named::Table, name)
 }
 
 /// An index of a cell, or the number of an entry; one that nothing has if it is below 0.
@@ -190,7 +196,7 @@ fn table_add(switch: &mut Switch, words: &[&str]) -> Said {
     let key = key.collect::<Result<Vec<_>, _>>()?;
     let does = does(switch, table, action, data)?;
     let handle = switch.insert(table, Entry::new(key, priority, does));
-    let handle = handle.map_err(said)?;
+    let handle = handle.map_err(|error| of_entry(switch, table, "this entry", &error))?;
     Ok(format!("Entry has been added with handle {handle}\n"))
 }
 
@@ -201,7 +207,10 @@ fn table_modify(switch: &mut Switch, words: &[&str]) -> Said {
     };
     let table = table_of(switch, table)?;
     let does = does(switch, table, action, values(data))?;
-    silent(switch.modify(table, place(handle)?, does))
+    let done = switch.modify(table, place(handle)?, does);
+    let which = format!("entry {handle}");
+    done.map_err(|error| of_entry(switch, table, &which, &error))?;
+    Ok(String::new())
 }
 
 /// `TABLE ENTRY`
@@ -210,7 +219,10 @@ fn table_delete(switch: &mut Switch, words: &[&str]) -> Said {
         return needs("a table and the number of an entry");
     };
     let table = table_of(switch, table)?;
-    silent(switch.delete(table, place(handle)?).map(drop))
+    let done = switch.delete(table, place(handle)?);
+    let which = format!("entry {handle}");
+    done.map_err(|error| of_entry(switch, table, &which, &error))?;
+    Ok(String::new())
 }
 
 /// `TABLE`
@@ -223,7 +235,9 @@ fn table_clear(switch: &mut Switch, words: &[&str]) -> Said {
     let handles: Vec<Handle> = entries.map(|(handle, _)| handle).collect();
     for handle in handles {
         // Of a table whose entries are fixed, already the first is refused.
-        switch.delete(table, handle).map_err(said)?;
+        let done = switch.delete(table, handle);
+        let which = format!("entry {handle}");
+        done.map_err(|error| of_entry(switch, table, &which, &error))?;
     }
     Ok(String::new())
 }
@@ -235,7 +249,7 @@ fn table_set_default(switch: &mut Switch, words: &[&str]) -> Said {
     };
     let table = table_of(switch, table)?;
     let does = does(switch, table, action, values(data))?;
-    silent(switch.set_default(table, Some(does)))
+    set_default(switch, table, Some(does))
 }
 
 /// `TABLE`
@@ -244,7 +258,7 @@ fn table_reset_default(switch: &mut Switch, words: &[&str]) -> Said {
         return needs("a table");
     };
     let table = table_of(switch, table)?;
-    silent(switch.set_default(table, None))
+    set_default(switch, table, None)
 }
 
 /// `REGISTER INDEX`
@@ -252,11 +266,12 @@ fn register_read(switch: &Switch, words: &[&str]) -> Said {
     let [name, index] = words else {
         return needs("a register and an index");
     };
-    let registers = &switch.program().registers;
-    let register = array(registers, name, "register")?;
+    let program = switch.program();
+    let register = program.named(Named::Register, name)?;
+    let row = &program.registers[register];
     let value = switch.externs().register(register, place(index)?);
-    let name = &registers[register].name;
-    let value = value.ok_or_else(|| format!("{name} has no index {index}"))?;
+    let value = value.ok_or_else(|| no_index(row, index))?;
+    let name = &row.name;
     Ok(format!("{name}[{index}]= {value}\n"))
 }
 
@@ -265,7 +280,7 @@ fn register_reset(switch: &mut Switch, words: &[&str]) -> Said {
     let [name] = words else {
         return needs("a register");
     };
-    let register = array(&switch.program().registers, name, "register")?;
+    let register = switch.program().named(Named::Register, name)?;
     switch.externs_mut().reset_register(register);
     Ok(String::new())
 }

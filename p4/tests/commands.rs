@@ -72,6 +72,10 @@ fn entries_and_defaults_are_set_and_removed() {
     let frame = [1, 5, 0, 0];
     let added = console.says("table_add MyIngress.exactly MyIngress.send 5 => 3");
     assert_eq!(added, "Entry has been added with handle 0\n");
+    let line = "table_add exactly send 5 => 4";
+    let said = console.commands.run(&mut console.switch, line, 0);
+    let there = "this entry of MyIngress.exactly is there already";
+    assert_eq!(said, Err(there.to_owned()));
     assert_eq!(console.leaves(frame), Some(3));
     assert_eq!(console.says("table_modify exactly send 0 4"), "");
     assert_eq!(console.leaves(frame), Some(4));
@@ -281,10 +285,31 @@ fn what_is_wrong_is_a_sentence_and_changes_nothing() {
         ("table_add masked send 1 1/32 =>", "it needs a priority"),
         ("table_add masked send 1 1/32 => 1 -1", "-1 is no priority"),
         ("table_add profiled set 1 => 1", "have members or groups"),
-        ("table_modify exactly send 0 1", "it is not there"),
-        ("table_delete fixed 0", "the program fixes it"),
-        ("table_clear fixed", "the program fixes it"),
-        ("register_write kept 9 1", "it is not there"),
+        (
+            "table_modify exactly send 0 1",
+            "entry 0 of MyIngress.exactly is not there",
+        ),
+        (
+            "table_delete longest 7",
+            "entry 7 of MyIngress.longest is not there",
+        ),
+        (
+            "table_add fixed send 3 => 1",
+            "the program fixes the entries of MyIngress.fixed",
+        ),
+        (
+            "table_delete fixed 0",
+            "the program fixes the entries of MyIngress.fixed",
+        ),
+        (
+            "table_clear fixed",
+            "the program fixes the entries of MyIngress.fixed",
+        ),
+        (
+            "table_set_default fixed send 1",
+            "the program fixes the default action of MyIngress.fixed",
+        ),
+        ("register_write kept 9 1", "MyIngress.kept has no index 9"),
         ("register_read kept 9", "MyIngress.kept has no index 9"),
         ("counter_write seen 0 1 -1", "-1 is not a number from 0 to"),
         ("counter_read hits 0", "MyIngress.hits has no entry 0"),
