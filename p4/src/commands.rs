@@ -52,8 +52,9 @@ impl Commands {
         "mc_node_dissociate",
     ];
 
-    /// Carries out a command, at `now` in microseconds since the switch began. Returns what it
-    /// says: lines, of which there may be none. Errors: a sentence; then nothing has changed.
+    /// Carries out a command, at `now` in microseconds since the switch began. A word that begins
+    /// with `#` and all behind it are a comment. Returns what the command says: lines, of which
+    /// there may be none. Errors: a sentence; then nothing has changed.
     ///
     /// ```
     /// use bofuss_p4::{Commands, Program, Switch};
@@ -66,7 +67,8 @@ impl Commands {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run(&mut self, switch: &mut Switch, line: &str, now: u64) -> Said {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let words = line.split_whitespace();
+        let words: Vec<&str> = words.take_while(|word| !word.starts_with('#')).collect();
         let Some((name, words)) = words.split_first() else {
             return Err("there is no command".into());
         };

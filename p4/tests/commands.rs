@@ -102,6 +102,19 @@ fn the_entry_of_the_lower_priority_is_preferred_as_in_bmv2() {
 }
 
 #[test]
+fn what_is_behind_a_number_sign_is_a_comment() {
+    let mut console = Console::new();
+    console.says("table_add exactly send 5 => 3 # to the server");
+    assert_eq!(console.leaves([1, 5, 0, 0]), Some(3));
+    console.says("table_add masked send 1 1/32 => 1 20 #the priority is 20");
+    console.says("register_write kept 1 258 # it is kept");
+    let line = "# table_add exactly send 6 => 3";
+    let said = console.commands.run(&mut console.switch, line, 0);
+    assert_eq!(said, Err("there is no command".to_owned()));
+    assert_eq!(console.leaves([1, 6, 0, 0]), None);
+}
+
+#[test]
 fn cells_are_read_written_and_reset() {
     let mut console = Console::new();
     console.says("register_write kept 1 258");
