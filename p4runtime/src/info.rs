@@ -286,8 +286,7 @@ impl Info {
         }
         for row in &p4info.registers {
             let size = i64::from(row.size);
-            let (id, mut register) =
-                array("register", Named::Register, &row.preamble, size)?;
+            let (id, mut register) = array("register", Named::Register, &row.preamble, size)?;
             let bits = row.type_spec.as_ref().and_then(|t| t.bitstring.as_ref());
             register.signed = bits.is_some_and(|bits| bits.int.is_some());
             add(&mut self.registers, (id, register))?;
