@@ -70,6 +70,16 @@ pub enum Data {
     Lookahead(u32, u32),
 }
 
+impl Data {
+    /// The field that it is, if it is one of a certain header.
+    pub fn field(&self) -> Option<FieldId> {
+        match self {
+            Self::Field(field) => Some(*field),
+            _ => None,
+        }
+    }
+}
+
 /// How two numbers are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {

@@ -427,7 +427,8 @@ pub enum Named {
 impl Program {
     /// Returns true if a part of a table's key is a field in two's complement.
     pub fn is_signed(&self, part: &KeyPart) -> bool {
-        matches!(part.value, Data::Field(field) if self.fields[field].signed)
+        let field = part.value.field();
+        field.is_some_and(|field| self.fields[field].signed)
     }
 
     /// The index of what is called `name`, as calls of a switch take it.
