@@ -14,7 +14,9 @@ fn run_and_signal(plant: &Plant, folder: &Folder, signal: &str) -> Option<i32> {
     let words = ["run", "match-type", "--short", "--wipe", "--repeats", "50"];
     let mut command = ofmeter(folder, &words);
     command.args(switch_at(SWITCH));
-    let mut meter = Process::start(command.stderr(Stdio::null()).stdout(Stdio::null()));
+    let mut meter = Process::start(command.stderr(Stdio::piped()).stdout(Stdio::null()));
+    // Its messages have no reader, as after a Ctrl-C that ends `tee`, too.
+    drop(meter.0.stderr.take());
     until("there are results", || {
         folder.0.join("results.jsonl").exists()
     });

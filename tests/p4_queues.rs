@@ -56,7 +56,7 @@ fn send_all(from: &mut AfPacket, all: &[Vec<u8>]) {
         while !frames.is_empty() {
             from.send(&mut frames).unwrap();
         }
-        // The switch has room for some 300 frames that it has not received yet.
+        // The switch has room for some 1,000 frames that it has not received yet.
         sleep(Duration::from_millis(5));
     }
 }
@@ -107,6 +107,15 @@ fn what_a_program_gives_priority_leaves_first_and_says_how_it_waited() {
     let end = arrived.last().unwrap();
     assert_eq!(number(end, LEFT_AT, 2), 0, "none waits behind the last");
     assert!(number(end, STAYED_AT, 4) > 100_000, "microseconds");
+    // The time in which nothing waited is not made up for.
+    sleep(Duration::from_millis(200));
+    let plain = (0..40).map(|place| frame(0, place));
+    let urgent = (0..5).map(|place| frame(7, place));
+    let all: Vec<Vec<u8>> = plain.chain(urgent).collect();
+    send_all(&mut from, &all);
+    let arrived = receive(&mut to, all.len());
+    let first = arrived.iter().position(|frame| frame[0] == 7).unwrap();
+    assert!(first < 30, "of 45, the urgent begin at {first}");
     assert_eq!(lab.switch.terminate(), Some(0));
     let text = std::fs::read_to_string(&record).unwrap();
     assert!(text.contains(" hold 1\n") && text.contains(" leave 1 1\n"));

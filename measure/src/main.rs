@@ -21,6 +21,7 @@ mod reports;
 mod runs;
 mod statistics;
 mod subject;
+mod tell;
 mod testbed;
 
 use std::alloc::System;
@@ -37,6 +38,7 @@ use crate::error::Result;
 use crate::generate::Generate;
 use crate::openqflow::live_shares::SharesArguments;
 use crate::runs::cli::MeterCommand;
+use crate::tell::tell;
 use crate::testbed::setup::Setup;
 use crate::testbed::traffic::Load;
 
@@ -152,7 +154,7 @@ fn main() -> ExitCode {
     match run(Cli::parse().verb) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("ofmeter: {error}");
+            tell!("ofmeter: {error}");
             ExitCode::FAILURE
         }
     }
@@ -240,7 +242,7 @@ fn chosen(names: &[String], programs: &Path) -> Result<Vec<Setup>> {
         let (here, absent): (Vec<_>, Vec<_>) =
             Setup::ALL.into_iter().partition(|s| s.is_here(programs));
         for setup in absent {
-            eprintln!("{} is not on this machine", setup.name());
+            tell!("{} is not on this machine", setup.name());
         }
         return Ok(here);
     }

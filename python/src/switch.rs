@@ -18,6 +18,8 @@ use crate::form::{PyForm, To};
 use crate::locked::{Call, Calls, Held, Locked, noted, refused};
 use crate::message::Headed;
 
+/// The most ports that a switch is made with.
+const MAX_PORTS: u32 = 65_535;
 /// The most bytes of a record, unless another number is given.
 pub(crate) const MAX_RECORD_BYTES: usize = 64 << 20;
 
@@ -127,6 +129,10 @@ impl PySwitch {
         for (name, value) in options.into_iter().flatten() {
             let name = name.extract::<String>()?;
             set_option(&mut config, &name, &value).map_err(|error| within(py, &name, error))?;
+        }
+        if ports > MAX_PORTS {
+            let what = format!("ports: {ports} are more than {MAX_PORTS}");
+            return Err(PyValueError::new_err(what));
         }
         let made_with = PyDict::new(py);
         if let Some(options) = options {

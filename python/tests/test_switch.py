@@ -304,6 +304,7 @@ class Calls(unittest.TestCase):
             (lambda: switch.add_port(0), "0 is no port's number"),
             (lambda: switch.message(7, oflib.Hello()), "there is no connection 7"),
             (lambda: Switch(tables=0), "0 tables: 1 to"),
+            (lambda: Switch(ports=2**31), "2147483648 are more than 65535"),
             (lambda: Switch(fail_mode="open"), "no fail mode is 'open'"),
         ]:
             with self.assertRaisesRegex(ValueError, said):

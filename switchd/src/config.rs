@@ -49,7 +49,7 @@ pub use copiers::{ConfiguredCopier, OF_MESSAGES, is_of_messages};
 pub use file::{
     OF_ALL, each, from_line, from_table, in_file, over, parsed, read, table, to_line, unknown_key,
 };
-pub use options::Options;
+pub use options::{Options, device_ids};
 pub use p4::P4Program;
 pub use ports::{ConfiguredQueue, PortKind, PortSpec, port_of, ports, with_kept_numbers};
 pub use state::StateOptions;

@@ -21,6 +21,7 @@ use crate::bench::host_case::{FRAMES, frames};
 use crate::bench::report::BenchReport;
 use crate::error::Result;
 use crate::statistics::median;
+use crate::tell::tell;
 use crate::testbed::forwarder::Forwarder;
 use crate::testbed::net::{self, Bed, HOST_PORT};
 use crate::testbed::setup::Setup;
@@ -192,7 +193,7 @@ impl Bench<'_> {
                             .iter()
                             .map(|((what, unit), n)| format!("{what} {n:.1} {unit}"))
                             .collect();
-                        eprintln!("{progress} {name}: {}", shown.join(", "));
+                        tell!("{progress} {name}: {}", shown.join(", "));
                         self.report.add(case, parameter, setup, &figures);
                     }
                     Err(error) => self.report.failed(format!("{progress} {name}: {error}")),

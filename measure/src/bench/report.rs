@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::reports::plot::{Bar, bars};
 use crate::statistics::median;
 use crate::statistics::numbers::{counted, number};
+use crate::tell::tell;
 use crate::testbed::setup::Setup;
 
 /// The first lines of the table.
@@ -163,7 +164,7 @@ impl BenchReport {
 
     /// Records a failure and prints it.
     pub fn failed(&mut self, what: String) {
-        eprintln!("{what}");
+        tell!("{what}");
         self.failures.push(what);
     }
 

@@ -18,6 +18,7 @@ use crate::reports::html_table::HtmlTable;
 use crate::reports::markdown::{fill_page, markdown};
 use crate::runs::machine::host;
 use crate::subject::{isolated, own_folder};
+use crate::tell::tell;
 use crate::testbed::forwarder::{Forwarder, SwitchPlan};
 use crate::testbed::net::{
     A_ADDRESS, B_ADDRESS, B_MAC, Bed, HOST_PORT, SWITCH_PORTS, context, mac_text, run, run_batch,
@@ -201,9 +202,10 @@ fn measure(names: &[&'static str], rounds: u8, load: SharesLoad) -> Result<Vec<L
                 load,
             };
             let result = isolated(true, || live.measure(name))?;
-            eprintln!(
+            tell!(
                 "round {round} of {rounds}: {name}: index {:.4}, offered {:.0} Mb/s",
-                result.shares.index, result.offered_mbps
+                result.shares.index,
+                result.offered_mbps
             );
             runs.push(result);
         }
@@ -277,7 +279,7 @@ impl SharesRun {
         let forwarder = start(name, self.load.port_bps)?;
         let priority = RealTime::begin(&forwarder);
         if let Err(error) = &priority {
-            eprintln!("without real-time priority, other programs count: {error}");
+            tell!("without real-time priority, other programs count: {error}");
         }
         let receivers = bed.host(true, receivers)?;
         let senders = bed.host(false, senders)?;

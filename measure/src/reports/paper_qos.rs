@@ -11,21 +11,22 @@ use crate::reports::html_table::{HtmlTable, list, paragraph};
 use crate::reports::papers::PublishedPaper;
 use crate::runs::machine::host;
 use crate::statistics::numbers::number;
+use crate::tell::tell;
 
 /// Runs the experiments, and returns their report.
 ///
 /// Errors: what does not run.
 pub fn run(paper: &PublishedPaper, short: bool) -> Result<String> {
     // What needs root comes first, so that a user without these rights learns it at once.
-    eprintln!("shares: 32 flows of four subscribers, on real interfaces");
+    tell!("shares: 32 flows of four subscribers, on real interfaces");
     let live = if short {
         live_shares::measure_short()?
     } else {
         live_shares::measure_all()?
     };
-    eprintln!("fairness: 32 flows of four subscribers, in a simulated network");
+    tell!("fairness: 32 flows of four subscribers, in a simulated network");
     let played = FairnessRun::play(short, None)?;
-    eprintln!("flow-cost: packets of up to a million flows, in memory");
+    tell!("flow-cost: packets of up to a million flows, in memory");
     let costs = flow_cost::measure(short)?;
     let mut body = form_note(short);
     body += &list(host());

@@ -10,6 +10,7 @@ use crate::runs::results::Store;
 use crate::runs::signals;
 use crate::subject::controller::{ControlSession, METER_COOKIE, SwitchAddress, patiently};
 use crate::subject::installed::Installed;
+use crate::tell::tell;
 
 /// Rules that are shown at most.
 const MAX_SHOWN: usize = 20;
@@ -63,7 +64,7 @@ impl<'a> Guard<'a> {
             format!("nothing is removed, as this could not be put back: {error}")
         })?;
         let path = store.write(&this.file, &(lines.join("\n") + "\n"))?;
-        eprintln!(
+        tell!(
             "{counted} are removed until the end; if this program is killed, they are put back by \
              the next run with this folder, or by ofmeter restore; they are in {}",
             path.display()
@@ -161,7 +162,7 @@ impl<'a> Guard<'a> {
             .into());
         }
         if !before.is_empty() {
-            eprintln!("{} are back, and were read again", before.counted());
+            tell!("{} are back, and were read again", before.counted());
         }
         self.store.remove(file)
     }
@@ -241,7 +242,7 @@ impl<'a> Guard<'a> {
             )
             .into());
         }
-        eprintln!("an earlier run removed {}", before.counted());
+        tell!("an earlier run removed {}", before.counted());
         self.give_back(session, &before, &file)?;
         Ok(true)
     }

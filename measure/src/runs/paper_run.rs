@@ -22,6 +22,7 @@ use crate::runs::run_arguments::{ORIGINAL_FOLDER, REPORT, RunArguments, repeats}
 use crate::runs::runner::{self, left};
 use crate::statistics::numbers::lasting;
 use crate::subject::{SetupName, own_folder};
+use crate::tell::tell;
 
 /// Seconds that starting and stopping a set-up take, for the time that is announced.
 const SETUP_SECONDS: f64 = 3.0;
@@ -110,7 +111,7 @@ impl PaperArguments {
                 if done > 0 {
                     progress = format!("; {}", left(start, done, all, 0.0));
                 }
-                eprintln!("round {round} of {rounds}: {}{progress}", setup.name);
+                tell!("round {round} of {rounds}: {}{progress}", setup.name);
                 let store = Store::open(&setup.folder)?;
                 if let Some(calibration) = &calibration {
                     store.set_calibration(calibration)?;
@@ -161,7 +162,7 @@ impl PaperArguments {
                     folder,
                 });
             } else {
-                eprintln!("{name} is not on this machine");
+                tell!("{name} is not on this machine");
             }
         }
         Ok(found)
@@ -176,13 +177,13 @@ impl PaperArguments {
     ) -> Result<()> {
         let (all, live) = self.seconds(paper, setups, rounds)?;
         let form = html::form(self.short, self.reduced);
-        eprintln!(
+        tell!(
             "paper {}{form}: its cases take about {} in all rounds",
             self.number,
             lasting(all)
         );
         if live > 0.0 {
-            eprintln!("{} of it", live_fct::announcement(live, self.reduced));
+            tell!("{} of it", live_fct::announcement(live, self.reduced));
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! `ofmeter run`: what to run, on what, and the run from its calibration to its report.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -430,11 +431,15 @@ impl RunArguments {
             }
             guard => guard?,
         };
-        let ended = bench
-            .connect()
-            .and_then(|()| recorded(bench, plan, store, &info, baselines));
+        let run = AssertUnwindSafe(|| {
+            let connected = bench.connect();
+            connected.and_then(|()| recorded(bench, plan, store, &info, baselines))
+        });
+        let ended = catch_unwind(run);
         bench.controller = None;
-        match (ended, guard.restore()) {
+        let restored = guard.restore();
+        let ended = ended.unwrap_or_else(|panic| resume_unwind(panic));
+        match (ended, restored) {
             (ended, Ok(())) => ended,
             (Ok(_), Err(error)) => Err(error),
             (Err(why), Err(error)) => Err(format!("{why}\n{error}").into()),

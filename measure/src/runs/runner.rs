@@ -19,6 +19,7 @@ use crate::runs::run_info::RunInfo;
 use crate::statistics::{Summary, distribution};
 use crate::subject::time_stamps::TimeStamps;
 use crate::subject::{SetupName, TestSubject, isolated, own_folder};
+use crate::tell::tell;
 
 /// The cases and set-ups to run.
 pub struct RunPlan<'a> {
@@ -47,7 +48,7 @@ pub fn calibrate(
         ..Calibration::default()
     };
     for name in ["wire", "yardstick"] {
-        eprintln!("calibration: {name}");
+        tell!("calibration: {name}");
         let measured = isolated(true, || {
             let mut part = calibration.clone();
             let mut subject = TestSubject::start(name, &own_folder(), Path::new(""))?;
@@ -136,7 +137,7 @@ pub fn run(
     let start = Instant::now();
     let all = steps.len();
     if all > 0 {
-        eprintln!("{all} points, {}", left(start, 0, all, guess));
+        tell!("{all} points, {}", left(start, 0, all, guess));
     }
     for (done, (round, case, point)) in steps.into_iter().enumerate() {
         if (bench.over)() {
@@ -196,7 +197,7 @@ pub fn run(
             record.flows = Some(file);
         }
         store.add(&mut record, &delays_ns)?;
-        eprintln!("[{}/{all}, {progress}] {}", done + 1, line(&record, case));
+        tell!("[{}/{all}, {progress}] {}", done + 1, line(&record, case));
     }
     Ok(true)
 }
@@ -270,7 +271,7 @@ pub fn keep_silence(
         let outcome = failed(CaseVerdict::Hangs, ControlError::Hangs.to_string());
         let mut record = record_of(info, (round, case, point), outcome);
         store.add(&mut record, &[])?;
-        eprintln!("{}", line(&record, case));
+        tell!("{}", line(&record, case));
     }
     Ok(true)
 }
@@ -301,7 +302,7 @@ fn announce(bench: &Workbench<'_>, steps: &[RunStep<'_>]) {
     let seconds: f64 = live.map(|step| expected_seconds(bench, step)).sum();
     if bench.subject.own.is_some() && seconds > 0.0 {
         let reduced = bench.limits.reduced;
-        eprintln!("{}", live_fct::announcement(seconds, reduced));
+        tell!("{}", live_fct::announcement(seconds, reduced));
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::tell::tell;
+
 static OVER: AtomicBool = AtomicBool::new(false);
 /// The exit code after the second signal: that of a shell for SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -44,7 +46,7 @@ fn wait() {
             if OVER.swap(true, Relaxed) {
                 std::process::exit(INTERRUPTED);
             }
-            eprintln!("ending; once more to end at once");
+            tell!("ending; once more to end at once");
         }
     });
 }

@@ -73,10 +73,10 @@ pub enum Data {
 impl Data {
     /// The field that it is, if it is one of a certain header.
     pub fn field(&self) -> Option<FieldId> {
-        match self {
-            Self::Field(field) => Some(*field),
-            _ => None,
-        }
+        let Self::Field(field) = self else {
+            return None;
+        };
+        Some(*field)
     }
 }
 

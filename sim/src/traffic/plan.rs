@@ -20,6 +20,8 @@ use crate::tcp::congestion::CongestionControl;
 const FIRST_PORT: u32 = 1_024;
 /// The most flows of one row.
 const MAX_FLOWS: u32 = 1_000_000;
+/// Packets of a burst at most.
+const MAX_BURST: u32 = 1_000_000;
 /// The least data of echo requests: the time of sending.
 const PING_MIN_BYTES: u16 = 8;
 /// Bytes of IP and UDP or ICMP headers, for each IP version.
@@ -222,8 +224,9 @@ impl Planner<'_, '_> {
             _ => return Err("either pps or mbps is needed".to_string()),
         };
         let interval_ns = positive("rate", seconds_per_packet / share)?;
-        if row.burst == 0 {
-            return Err("burst is at least 1".to_string());
+        // A burst is one event, during which nothing else happens.
+        if !(1..=MAX_BURST).contains(&row.burst) {
+            return Err(format!("burst is 1 to {MAX_BURST}"));
         }
         // Senders start one after another, so that their flows take turns.
         let first = flows

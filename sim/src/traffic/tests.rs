@@ -116,7 +116,14 @@ fn errors_say_which_row_and_what_is_wrong() {
             &format!("{udp}pps = 1\nflows = 0\n"),
             "flows is 1 to 1000000",
         ),
-        (&format!("{udp}pps = 1\nburst = 0\n"), "burst is at least 1"),
+        (
+            &format!("{udp}pps = 1\nburst = 0\n"),
+            "burst is 1 to 1000000",
+        ),
+        (
+            &format!("{udp}pps = 1\nburst = 4000000000\n"),
+            "burst is 1 to 1000000",
+        ),
         (
             &format!("{udp}pps = 1\non_off = [0, 1]\n"),
             "on_off is out of range",

@@ -11,6 +11,11 @@ use super::workers::WorkerCount;
 /// How many tables there may be.
 pub(super) const TABLE_COUNTS: &str = "OpenFlow numbers tables 0 to 253, so 1 to 254";
 
+/// The numbers by which controllers of P4Runtime name a switch: one of TOML has not more bits.
+pub fn device_ids() -> clap::builder::RangedU64ValueParser {
+    value_parser!(u64).range(..=i64::MAX as u64)
+}
+
 /// Reads the number of tables in a file, which is checked later. Errors: it is above 255.
 fn table_count<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u8>, D::Error> {
     let count = i64::deserialize(value)?;
@@ -272,8 +277,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub p4info: Option<PathBuf>,
     /// By what number controllers of P4Runtime name the switch, below 2^63 [default: 1].
-    // A number of TOML has not more bits.
-    #[arg(long, value_name = "ID", value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "ID", value_parser = device_ids())]
     pub p4_device_id: Option<u64>,
     /// The port of the program whose frames are packet-ins and packet-outs of P4Runtime, 0 to 510
     /// [default: none].

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use tracing::warn;
 
-use crate::config::{Config, Options};
+use crate::config::{Config, Options, device_ids};
 use crate::error::{Result, context};
 use crate::log::{self, LogFormat};
 use crate::p4_switch;
@@ -46,8 +46,8 @@ pub struct SimpleSwitchCli {
     /// Capture the frames of each port in DIR/INTERFACE.pcap, both directions in one file.
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pcap: Option<String>,
-    /// The number of the switch for controllers, and in its name.
-    #[arg(long, value_name = "ID", default_value_t = 0)]
+    /// The number of the switch for controllers, and in its name, below 2^63.
+    #[arg(long, value_name = "ID", default_value_t = 0, value_parser = device_ids())]
     device_id: u64,
     /// Start without a program: a controller sets it.
     #[arg(long)]
@@ -471,6 +471,9 @@ mod tests {
             (config.name.as_str(), config.log.as_str()),
             ("bmv2-7", "off")
         );
+        let line = "simple_switch_grpc --device-id 9223372036854775808 JSON";
+        let refused = SimpleSwitchCli::try_parse_from(line.split(' '));
+        assert!(refused.is_err(), "TOML has no such number");
     }
 
     #[test]

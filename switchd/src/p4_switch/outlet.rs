@@ -36,6 +36,9 @@ pub struct Outlet {
     pub recorder: Option<SwitchRecorder>,
     /// When ports that have a rate and no queues may send their next frame.
     pub paces: BTreeMap<PortNo, Pace>,
+    /// True while packets leave that have waited: of the time since they were due, some is made up
+    /// for. That in which nothing waited is not.
+    pub have_waited: bool,
     /// What waits behind the program, for ports with queues.
     pub disciplines: Disciplines,
     /// The time since the start, which is that of all that is sent.
@@ -52,6 +55,7 @@ impl Outlet {
             controllers: None,
             recorder: None,
             paces: BTreeMap::new(),
+            have_waited: false,
             disciplines,
             now: Time(0),
             pool,
@@ -88,6 +92,9 @@ impl Sink for Outlet {
             }
             Some(frame) => {
                 if let Some(pace) = self.paces.get_mut(&port) {
+                    if !self.have_waited {
+                        pace.begin(self.now);
+                    }
                     pace.charge(self.now, frame.len() as u64);
                 }
                 self.ports.transmit(port, frame);

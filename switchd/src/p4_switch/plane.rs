@@ -335,7 +335,9 @@ impl P4Plane {
                 let input = P4Input::Leave(number.0, most);
                 recorder.begin(time(now), |_| Some(input.into()));
             }
+            self.outlet.have_waited = true;
             self.switch.leave(number.0, most, now, &mut self.outlet);
+            self.outlet.have_waited = false;
             if let Some(recorder) = &mut self.outlet.recorder {
                 recorder.end();
             }
