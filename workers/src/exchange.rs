@@ -3,7 +3,8 @@
 //! A follower stops between two bursts and hands its counters over ([`Order::Stop`],
 //! [`Report::Stopped`]). When all have stopped, all make the same changes ([`Order::Change`],
 //! [`Report::Changed`]). When all have made them, all go on ([`Order::GoOn`]). So no packet is
-//! processed after the change while another is still processed before it.
+//! processed after the change while another is still processed before it. Where the next change is
+//! known by then, followers stop again at once, after what has arrived meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,9 @@ use crate::worker::{GivenStates, Progress, Worker};
 /// How long the leader waits for a follower. A burst takes microseconds, and so does a slice of a
 /// change; a thread that is not scheduled for so long does not forward packets either.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often one looks for what the other says before it sleeps. It comes after microseconds, and
+/// to be woken takes some 40; others get the processor in between.
+const LOOKS: usize = 100;
 /// The places of the queues: orders and reports alternate, but for the last order of a common point
 /// and the first of the next. So the leader never waits for a place, where nothing would end that.
 pub(crate) const PLACES: usize = 2;
@@ -34,7 +38,16 @@ pub(crate) enum Order {
     /// Note when entries were last used, and make these changes at this time.
     Change(Time, Arc<Vec<EntryUse>>, Arc<Vec<Change>>),
     /// Share the rates of these meters, and go on with bursts, which are divided like this.
-    GoOn(Dispatch, Arc<Vec<MeterShare>>, GivenStates),
+    GoOn(Dispatch, Arc<Vec<MeterShare>>, GivenStates, Next),
+}
+
+/// What a follower does after a common point.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It processes bursts until the next order.
+    Bursts,
+    /// It processes what has arrived, and stops again: more changes follow.
+    Stop,
 }
 
 /// What a follower answers.
@@ -65,6 +78,9 @@ impl Follower {
     }
 
     fn report(&self) -> Result<Report, Fault> {
+        if let Some(report) = look_for(&self.reports) {
+            return Ok(report);
+        }
         self.reports.recv_timeout(PATIENCE).map_err(|e| match e {
             RecvTimeoutError::Timeout => Fault::Stalled(self.worker),
             RecvTimeoutError::Disconnected => Fault::Gone(self.worker),
@@ -142,16 +158,35 @@ impl Leash {
                     Report::Changed(changed, worker.switch.next_tick())
                 }
                 Order::GiveStates => Report::States(worker.switch.replica().take_states()),
-                Order::GoOn(dispatch, meters, states) => {
+                Order::GoOn(dispatch, meters, states, next) => {
                     worker.share.dispatch = dispatch;
                     worker.keep_states(&states);
                     let joined = worker.switch.replica().join_meters(&meters);
                     // A leader whose follower has ended ends, too.
-                    return joined.map_err(|_| Released);
+                    joined.map_err(|_| Released)?;
+                    if next == Next::Bursts {
+                        return Ok(());
+                    }
+                    order = Order::Stop;
+                    continue;
                 }
             };
             self.reports.send(report).map_err(|_| Released)?;
-            order = self.orders.recv().map_err(|_| Released)?;
+            order = match look_for(&self.orders) {
+                Some(order) => order,
+                None => self.orders.recv().map_err(|_| Released)?,
+            };
         }
     }
+}
+
+/// Takes what comes soon.
+fn look_for<T>(queue: &Receiver<T>) -> Option<T> {
+    (0..LOOKS).find_map(|_| {
+        let found = queue.try_recv().ok();
+        if found.is_none() {
+            thread::yield_now();
+        }
+        found
+    })
 }

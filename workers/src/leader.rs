@@ -7,7 +7,7 @@ use bofuss_datapath::{DispatchBy, Time};
 
 use crate::change::{Change, Needs};
 use crate::dispatch::Dispatch;
-use crate::exchange::{Follower, Order};
+use crate::exchange::{Follower, Next, Order};
 use crate::fault::Fault;
 use crate::source::Source;
 use crate::threads::mpsc::{Receiver, Sender, TryRecvError};
@@ -15,8 +15,12 @@ use crate::threads::thread;
 use crate::worker::{Progress, Worker};
 
 /// The most changes of one common point, so that packets need not wait for long: as many flow-mods
-/// take some 100 us. To stop all workers and let them go on takes some 10 us each time.
-const CHANGES_AT_ONCE: usize = 128;
+/// take some 300 us. A common point takes some 20 us more each time.
+#[cfg(not(test))]
+const CHANGES_AT_ONCE: usize = 256;
+/// Two changes have two common points here, one right after the other.
+#[cfg(test)]
+const CHANGES_AT_ONCE: usize = 1;
 
 /// What is known of the switch after a call.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +36,11 @@ pub(crate) struct Call(pub(crate) Time, pub(crate) VecDeque<Change>);
 pub(crate) struct Leader<S> {
     pub(crate) worker: Worker<S>,
     pub(crate) followers: Vec<Follower>,
+    /// What these have done since the last common point.
+    pub(crate) next: Next,
+    /// The changes of the last common point. To free them takes as long as a follower may need more
+    /// than the leader at the next.
+    pub(crate) made: Arc<Vec<Change>>,
     /// By what frames are to be divided.
     pub(crate) by: DispatchBy,
     /// When the next timer of a follower is due.
@@ -87,14 +96,19 @@ impl<S: Source> Leader<S> {
                     .take_while(|change| change.needs(has_egress) == needs)
                     .count();
                 let next: Vec<Change> = changes.drain(..count).collect();
-                for unmade in self.change_all(now, next, needs)?.into_iter().rev() {
+                let after = changes.front().map(|change| change.needs(has_egress));
+                let then = match after {
+                    Some(Needs::All | Needs::States) => Next::Stop,
+                    Some(Needs::Counters | Needs::Leader) | None => Next::Bursts,
+                };
+                for unmade in self.change_all(now, next, needs, then)?.into_iter().rev() {
                     changes.push_front(unmade);
                 }
                 self.worker.burst();
                 continue;
             }
             if needs == Needs::Counters {
-                self.common_point(now, Arc::default(), needs)?;
+                self.common_point(now, Arc::default(), needs, Next::Bursts)?;
             }
             let now = now.max(self.worker.latest);
             if let Some(change) = changes.pop_front() {
@@ -110,14 +124,15 @@ impl<S: Source> Leader<S> {
         now: Time,
         changes: Vec<Change>,
         needs: Needs,
+        then: Next,
     ) -> Result<Vec<Change>, Fault> {
         let changes = Arc::new(changes);
-        let mut progress = self.common_point(now, changes.clone(), needs)?;
+        let mut progress = self.common_point(now, changes.clone(), needs, then)?;
         let rest = changes[progress.made..].to_vec();
         let slice = Arc::new(vec![Change::Work]);
         while progress.is_changing {
             self.worker.burst();
-            progress = self.common_point(now, slice.clone(), needs)?;
+            progress = self.common_point(now, slice.clone(), needs, then)?;
         }
         Ok(rest)
     }
@@ -128,12 +143,15 @@ impl<S: Source> Leader<S> {
         now: Time,
         changes: Arc<Vec<Change>>,
         needs: Needs,
+        then: Next,
     ) -> Result<Progress, Fault> {
         let Self {
             worker, followers, ..
         } = self;
-        for follower in &*followers {
-            follower.order(Order::Stop)?;
+        if self.next == Next::Bursts {
+            for follower in &*followers {
+                follower.order(Order::Stop)?;
+            }
         }
         worker.finish_bursts();
         let mut at = now.max(worker.latest);
@@ -160,6 +178,7 @@ impl<S: Source> Leader<S> {
             follower.order(Order::Change(at, uses.clone(), theirs.clone()))?;
         }
         let made = first.unwrap_or_else(|| worker.change(at, &uses, &changes));
+        self.made = changes.clone();
         let progress = made.map_err(|_| Fault::OutOfStep(worker.share.worker))?;
         self.followers_tick = None;
         for follower in &*followers {
@@ -182,8 +201,14 @@ impl<S: Source> Leader<S> {
         let is_divided = dispatch.of_states().is_some() && has_states;
         let states = is_divided.then(|| Arc::new(worker.switch.replica().take_states()));
         let meters = Arc::new(worker.switch.replica().share_meters(at));
+        self.next = if progress.is_changing || progress.made < changes.len() {
+            Next::Stop
+        } else {
+            then
+        };
         for follower in &*followers {
-            follower.order(Order::GoOn(dispatch, meters.clone(), states.clone()))?;
+            let (meters, states) = (meters.clone(), states.clone());
+            follower.order(Order::GoOn(dispatch, meters, states, self.next))?;
         }
         worker.keep_states(&states);
         Ok(progress)

@@ -48,7 +48,7 @@ use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::{Message, PortNo, Version};
 
 use change::Change;
-use exchange::{Follower, Leash, PLACES};
+use exchange::{Follower, Leash, Next, PLACES};
 use leader::{Call, Leader, Standing};
 use outbox::Outbox;
 use threads::mpsc::{Receiver, Sender, channel, sync_channel};
@@ -124,6 +124,8 @@ impl Workers {
                     let leader = Leader {
                         worker,
                         followers,
+                        next: Next::Bursts,
+                        made: Arc::default(),
                         by: DispatchBy::Auto,
                         followers_tick: None,
                         calls: called,

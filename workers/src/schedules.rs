@@ -8,7 +8,7 @@ use shuttle::scheduler::RandomScheduler;
 use shuttle::sync::mpsc::sync_channel;
 use shuttle::{Config, Runner, thread};
 
-use crate::exchange::{Follower, Order, PLACES};
+use crate::exchange::{Follower, Next, Order, PLACES};
 use crate::{Dispatch, Fault, Workers};
 use common::CONN;
 use common::endless::{Numbered, change_entries};
@@ -79,7 +79,7 @@ fn orders_that_nobody_takes() {
         orders,
         reports,
     };
-    let going_on = Order::GoOn(Dispatch::Flows, Default::default(), None);
+    let going_on = Order::GoOn(Dispatch::Flows, Default::default(), None, Next::Bursts);
     assert_eq!(follower.order(going_on), Ok(()));
     assert_eq!(follower.order(Order::Stop), Ok(()));
 }

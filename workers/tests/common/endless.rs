@@ -1,5 +1,6 @@
 //! Workers that receive numbered frames without pause, while entries change and flows move.
 
+use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -154,19 +155,21 @@ pub fn change_entries(frames: &Numbered, count: usize, rounds: u32) -> Workers {
     assert_eq!(workers.sent().len(), 2, "the ports are reported");
     for change in 1..rounds {
         let now = frames.tick();
-        workers.message(now, CONN, change, entry(change)).unwrap();
+        let also = match change % 4 {
+            0 => Some((FlowModCommand::ADD, true)),
+            2 if change > 2 => Some((FlowModCommand::DELETE_STRICT, false)),
+            _ => None,
+        };
+        let messages = iter::once(entry(change)).chain(also.map(|(command, _)| normal(command)));
+        let messages = messages.map(|message| (change, message));
+        workers.messages(now, CONN, messages).unwrap();
+        if let Some((_, is_one)) = also {
+            assert_eq!(matches!(workers.dispatch(), Dispatch::One(_)), is_one);
+        }
         if change == 1 {
             frames.is_open.store(true, Relaxed);
             (0..count).for_each(|worker| workers.wake(worker));
         }
-        let (command, is_one) = match change % 4 {
-            0 => (FlowModCommand::ADD, true),
-            2 if change > 2 => (FlowModCommand::DELETE_STRICT, false),
-            _ => continue,
-        };
-        let message = normal(command);
-        workers.message(now, CONN, change, message).unwrap();
-        assert_eq!(matches!(workers.dispatch(), Dispatch::One(_)), is_one);
     }
     assert!(workers.sent().is_empty(), "no message was refused");
     workers
