@@ -6,14 +6,14 @@ use std::process::Command;
 
 use crate::command;
 
-/// The programs: the switch, the measuring tool, and the bare forwarder, an example of `ports`.
+/// The programs: the switch, the measuring tool, and the bare forwarders, examples of `ports`.
 const BUILDS: [&str; 2] = [
     "build --locked --release --package bofuss-switchd --package bofuss-measure",
-    "build --locked --release --package bofuss-ports --example yardstick",
+    "build --locked --release --package bofuss-ports --examples",
 ];
 
 /// The bench of the datapath alone.
-const IN_MEMORY: &str = "bench --locked --quiet --package bofuss-datapath --bench in_memory";
+const IN_MEMORY: &str = "bench --locked --quiet --package bofuss-fastpath --bench in_memory";
 /// The argument that is not for `ofmeter bench`.
 const DOCS: &str = "--docs";
 
