@@ -32,6 +32,7 @@ mod int;
 mod json;
 mod key;
 mod lines;
+mod links;
 mod load;
 mod meter;
 mod naming;

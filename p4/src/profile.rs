@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::error::ControlError;
 use crate::int::Int;
+use crate::links::Links;
 use crate::program::Profile;
 use crate::table::Does;
 
@@ -30,6 +31,11 @@ pub struct ProfileState {
     member_users: BTreeMap<u32, usize>,
     /// By group: how many entries and default entries have it, if any does.
     group_users: BTreeMap<u32, usize>,
+    /// By group: its members that are chosen only while a port has a link, each with its port, in
+    /// the order of members.
+    watched: BTreeMap<u32, Vec<(u32, u32)>>,
+    /// The members that are left of groups of which one is not chosen now.
+    left: BTreeMap<u32, Vec<u32>>,
     size: usize,
 }
 
@@ -122,7 +128,7 @@ impl ProfileState {
     }
 
     /// Adds or changes a group, of members and their weights. Errors: one is not there, more than
-    /// the profile has room for.
+    /// the profile has room for. It has no watched ports then.
     pub fn set_group(&mut self, id: u32, members: &[(u32, u32)]) -> Result<(), ControlError> {
         let mut sorted = members.to_vec();
         sorted.sort_unstable();
@@ -149,6 +155,7 @@ impl ProfileState {
         let old = self.groups.insert(id, all);
         self.places = others + total;
         self.release_members(old.as_deref().unwrap_or_default());
+        self.forget_watched(id);
         Ok(())
     }
 
@@ -160,7 +167,56 @@ impl ProfileState {
         let old = self.groups.remove(&id).ok_or(ControlError::NotFound)?;
         self.places -= old.len() as u64;
         self.release_members(&old);
+        self.forget_watched(id);
         Ok(())
+    }
+
+    fn forget_watched(&mut self, group: u32) {
+        self.watched.remove(&group);
+        self.left.remove(&group);
+    }
+
+    /// Lets members of a group be chosen only while a port has a link; each is given with its port.
+    pub fn watch(&mut self, group: u32, watched: &[(u32, u32)], links: &Links) {
+        if watched.is_empty() {
+            return self.forget_watched(group);
+        }
+        let mut watched = watched.to_vec();
+        watched.sort_unstable();
+        self.watched.insert(group, watched);
+        self.prune(group, links);
+    }
+
+    /// The port that a member of a group needs, if it needs one.
+    pub fn watched_port(&self, group: u32, member: u32) -> Option<u32> {
+        let watched = self.watched.get(&group)?;
+        let at = watched.binary_search_by_key(&member, |(id, _)| *id);
+        at.ok().map(|at| watched[at].1)
+    }
+
+    /// Follows the link of a port.
+    pub fn follow(&mut self, port: u32, links: &Links) {
+        let watching = self.watched.iter();
+        let watching = watching.filter(|(_, row)| row.iter().any(|(_, other)| *other == port));
+        let groups: Vec<u32> = watching.map(|(group, _)| *group).collect();
+        groups.iter().for_each(|group| self.prune(*group, links));
+    }
+
+    /// Finds the members of a group that may be chosen now.
+    fn prune(&mut self, group: u32, links: &Links) {
+        let Some(members) = self.groups.get(&group) else {
+            return;
+        };
+        let may = |member: &u32| {
+            let port = self.watched_port(group, *member);
+            port.is_none_or(|port| links.is_up(port))
+        };
+        let left: Vec<u32> = members.iter().copied().filter(may).collect();
+        if left.len() < members.len() {
+            self.left.insert(group, left);
+        } else {
+            self.left.remove(&group);
+        }
     }
 
     /// Counts a group less as a user of its members.
@@ -170,10 +226,23 @@ impl ProfileState {
         }
     }
 
-    /// The member of a group that a hash chooses; `None` if it has none.
+    /// The member of a group that a hash chooses; `None` if it has none, or none that may be chosen
+    /// now. What a member without its port had goes to the others, which keep what they have.
     pub fn choose(&self, group: u32, hash: u64) -> Option<u32> {
         let members = self.groups.get(&group)?;
-        let count = members.len() as u64;
-        (count > 0).then(|| members[(hash % count) as usize])
+        let chosen = pick(members, hash)?;
+        match self.left.get(&group) {
+            Some(left) if left.binary_search(&chosen).is_err() => {
+                pick(left, hash / members.len() as u64)
+            }
+            _ => Some(chosen),
+        }
     }
+}
+
+/// The member that a hash chooses; `None` without any.
+fn pick(members: &[u32], hash: u64) -> Option<u32> {
+    let count = members.len() as u64;
+    let at = hash.checked_rem(count)?;
+    members.get(at as usize).copied()
 }

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::error::ControlError;
+use crate::links::Links;
 use crate::program::Program;
 
 type Result<T, E = ControlError> = core::result::Result<T, E>;
@@ -39,6 +40,8 @@ pub struct Replication {
     pub(crate) sessions: BTreeMap<u32, Session>,
     /// The sessions that go to a multicast group. None of them is in `sessions`.
     pub(crate) session_groups: BTreeMap<u32, u32>,
+    /// The links of the ports that copies go to.
+    pub(crate) links: Links,
     /// The bits of the program's ports, and of its groups.
     port_bits: u32,
     group_bits: u32,
@@ -56,6 +59,7 @@ impl Replication {
             groups: BTreeMap::new(),
             sessions: BTreeMap::new(),
             session_groups: BTreeMap::new(),
+            links: Links::default(),
             port_bits: width(program.standard.ingress_port),
             group_bits: width(program.standard.mcast_grp),
         }
@@ -92,6 +96,17 @@ impl Replication {
     /// it has more.
     pub fn check_port(&self, port: u32) -> Result<()> {
         check_width("port", port, self.port_bits)
+    }
+
+    /// Checks a port whose link is to be watched. Errors: its number has too many bits; it is not
+    /// among the ports of which the owner of the switch said something, if it did.
+    pub fn check_watched(&self, port: u32) -> Result<()> {
+        self.check_port(port)?;
+        if !self.links.has(port) {
+            let why = format!("port {port} is not there, so its link cannot be watched");
+            return Err(ControlError::Invalid(why));
+        }
+        Ok(())
     }
 
     /// Sets the copies of a multicast group, which may have none; `None` removes it. Errors: number

@@ -67,6 +67,24 @@ impl Switch {
         &mut self.state.replication
     }
 
+    /// Says whether a port has a link. Where nothing was said, a port has one.
+    pub fn set_link(&mut self, port: u32, is_up: bool) {
+        let State {
+            profiles,
+            replication,
+            ..
+        } = &mut self.state;
+        replication.links.set(port, is_up);
+        let links = &replication.links;
+        profiles.iter_mut().for_each(|row| row.follow(port, links));
+    }
+
+    /// Takes the place of another switch: what was said of the links of its ports holds here, too.
+    pub fn take_links(&mut self, other: &Self) {
+        let links = other.state.replication.links.iter();
+        links.for_each(|(port, is_up)| self.set_link(port, is_up));
+    }
+
     /// Processes a frame that arrives at `port`, with all copies that are made of it.
     pub fn receive<S: Sink>(&mut self, port: u32, frame: &[u8], now: u64, sink: &mut S) {
         Walk::run(&self.program, &mut self.state, sink, (port, frame), now);
@@ -361,14 +379,38 @@ impl Switch {
         self.state.profiles[profile].delete_member(id)
     }
 
-    /// Adds or changes a group, of members and their weights. Errors: a member that is not there,
-    /// no selector, no room.
+    /// Adds or changes a group, of members and their weights, all of which may be chosen always.
+    /// Errors: a member that is not there, no selector, no room.
     pub fn set_group(&mut self, profile: usize, id: u32, members: &[(u32, u32)]) -> Result<()> {
+        self.set_watched_group(profile, id, members, &[])
+    }
+
+    /// The same for a group with members that are chosen only while a port has a link, which are
+    /// in `watched` with their ports. While no member may be chosen, the group is as one without
+    /// members. Errors: also a port that is not there.
+    pub fn set_watched_group(
+        &mut self,
+        profile: usize,
+        id: u32,
+        members: &[(u32, u32)],
+        watched: &[(u32, u32)],
+    ) -> Result<()> {
         if self.program.profiles[profile].selector.is_none() {
             let what = "the action profile has no selector";
             return Err(ControlError::Invalid(what.into()));
         }
-        self.state.profiles[profile].set_group(id, members)
+        let replication = &self.state.replication;
+        let mut ports = watched.iter().map(|(_, port)| *port);
+        ports.try_for_each(|port| replication.check_watched(port))?;
+        let state = &mut self.state.profiles[profile];
+        state.set_group(id, members)?;
+        state.watch(id, watched, &replication.links);
+        Ok(())
+    }
+
+    /// The port without whose link a member of a group is not chosen, if there is one.
+    pub fn watched_port(&self, profile: usize, group: u32, member: u32) -> Option<u32> {
+        self.state.profiles[profile].watched_port(group, member)
     }
 
     /// Removes a group. Errors: it is not there, an entry has it.

@@ -6,6 +6,7 @@ mod cases;
 mod commands;
 mod control_plane;
 mod hostile;
+mod links;
 mod profiles;
 mod program_entries;
 mod random_expressions;
