@@ -19,7 +19,8 @@ use crate::wire::messages::{ForwardingPipelineConfig, Update, UpdateType, WriteR
 /// if `old` is the P4Info by which they did.
 ///
 /// Errors: this does not fit the new program; then the old switch is back.
-pub fn commit(target: &mut Target<'_>, new: Switch, old: Option<&Info>) -> Result<()> {
+pub fn commit(target: &mut Target<'_>, mut new: Switch, old: Option<&Info>) -> Result<()> {
+    new.take_links(target.switch);
     let old_switch = mem::replace(target.switch, new);
     let old_side = mem::take(target.side);
     let Some(info) = old else {

@@ -1,16 +1,19 @@
 //! Members, groups and action sets of action profiles.
 
 use std::ops::Range;
+use std::time::Duration;
 
+use bofuss_p4::Switch;
+use bofuss_p4runtime::Job;
 use bofuss_p4runtime::wire::entities::{
-    Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup,
-    ActionProfileGroupMember, ActionProfileMember, EntityKind, TableAction, TableActionType,
-    TableEntry,
+    Action, ActionProfileAction, ActionProfileActionSet, ActionProfileActionWatchKind as Watch,
+    ActionProfileGroup, ActionProfileGroupMember, ActionProfileGroupMemberWatchKind as MemberWatch,
+    ActionProfileMember, EntityKind, TableAction, TableActionType, TableEntry,
 };
-use bofuss_p4runtime::wire::messages::UpdateType;
+use bofuss_p4runtime::wire::messages::{SetForwardingPipelineConfigRequestAction, UpdateType};
 use tonic::Code;
 
-use crate::common::{Controller, action, action_set, done, exact, id, start};
+use crate::common::{Controller, Running, action, action_set, done, exact, id, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_has_no_member_twice_and_keeps_its_max_size() {
@@ -137,4 +140,126 @@ async fn what_is_made_for_an_action_set_has_no_other_user() {
             assert_eq!(added, Code::NotFound);
         }
     }
+}
+
+/// Says that a port of the switch has a link, or none.
+async fn link(running: &Running, port: u32, is_up: bool) {
+    let set = move |switch: &mut Switch, _: u64| {
+        switch.set_link(port, is_up);
+        Vec::new()
+    };
+    let sent = running.jobs.send(Job::Control(Box::new(set), None)).await;
+    assert!(sent.is_ok());
+}
+
+/// The parameter of the action that the entry for 5 chooses.
+async fn chosen(running: &Running) -> u8 {
+    let frame = vec![6, 5, 0, 0, 0, 0, 0, 0];
+    let sent = running.jobs.send(Job::Packet { port: 0, frame }).await;
+    assert!(sent.is_ok());
+    let sent = running.sent.recv_timeout(Duration::from_secs(5));
+    sent.expect("it leaves").frame[3]
+}
+
+/// An entry for 5 whose set has the actions 7 and 8, of which the first watches something.
+fn watching(watch_kind: Option<Watch>) -> EntityKind {
+    let row = |value, watch_kind| ActionProfileAction {
+        action: Some(action("MyIngress.set", &[value])),
+        weight: 1,
+        watch_kind,
+    };
+    let set = ActionProfileActionSet {
+        action_profile_actions: vec![row(7, watch_kind), row(8, None)],
+        ..ActionProfileActionSet::default()
+    };
+    let action = TableAction {
+        r#type: Some(TableActionType::ActionProfileActionSet(set)),
+    };
+    EntityKind::TableEntry(TableEntry {
+        action: Some(action),
+        ..exact("MyIngress.selected", 5, Action::default())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_whose_watched_port_has_no_link_is_not_chosen() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    link(&running, 300, true).await;
+    let port = |bytes: &[u8]| Some(Watch::WatchPort(bytes.to_vec()));
+    for (watched, expected) in [
+        (Some(Watch::Watch(300)), Code::Unimplemented),
+        (port(&[1, 45]), Code::InvalidArgument),
+        (port(&[1, 0, 0, 0, 0]), Code::InvalidArgument),
+        (port(&[0, 1, 44]), Code::Ok),
+    ] {
+        let entry = watching(watched);
+        let added = done(&mut controller, UpdateType::Insert, entry).await;
+        assert_eq!(added, expected);
+    }
+    let asked = EntityKind::TableEntry(TableEntry {
+        table_id: id("MyIngress.selected"),
+        ..TableEntry::default()
+    });
+    let read = controller.read(asked).await.expect("it is there");
+    assert_eq!(read, [watching(port(&[1, 44]))]);
+    assert_eq!(chosen(&running).await, 7);
+    link(&running, 300, false).await;
+    assert_eq!(chosen(&running).await, 8);
+    link(&running, 300, true).await;
+    assert_eq!(chosen(&running).await, 7);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_of_a_group_watches_a_port_until_the_group_says_otherwise() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    link(&running, 3, false).await;
+    let action_profile_id = id("MyIngress.choice");
+    for (member_id, value) in [(1, 7), (2, 8)] {
+        let member = EntityKind::ActionProfileMember(ActionProfileMember {
+            action_profile_id,
+            member_id,
+            action: Some(action("MyIngress.set", &[value])),
+        });
+        let added = done(&mut controller, UpdateType::Insert, member).await;
+        assert_eq!(added, Code::Ok);
+    }
+    let group = |watch_kind| {
+        let member = |member_id, watch_kind| ActionProfileGroupMember {
+            member_id,
+            weight: 1,
+            watch_kind,
+        };
+        EntityKind::ActionProfileGroup(ActionProfileGroup {
+            action_profile_id,
+            group_id: 1,
+            members: vec![member(1, watch_kind), member(2, None)],
+            max_size: 4,
+        })
+    };
+    let entry = EntityKind::TableEntry(TableEntry {
+        action: Some(TableAction {
+            r#type: Some(TableActionType::ActionProfileGroupId(1)),
+        }),
+        ..exact("MyIngress.selected", 5, Action::default())
+    });
+    let watched = group(Some(MemberWatch::WatchPort(vec![3])));
+    for added in [watched.clone(), entry] {
+        let added = done(&mut controller, UpdateType::Insert, added).await;
+        assert_eq!(added, Code::Ok);
+    }
+    for action in [
+        SetForwardingPipelineConfigRequestAction::Verify,
+        SetForwardingPipelineConfigRequestAction::ReconcileAndCommit,
+    ] {
+        controller.configure(action).await;
+        assert_eq!(chosen(&running).await, 8);
+        let asked = EntityKind::ActionProfileGroup(ActionProfileGroup::default());
+        let read = controller.read(asked).await.expect("it is there");
+        assert_eq!(read, [watched.clone()]);
+    }
+    let modified = done(&mut controller, UpdateType::Modify, group(None)).await;
+    assert_eq!(modified, Code::Ok);
+    assert_eq!(chosen(&running).await, 7);
 }

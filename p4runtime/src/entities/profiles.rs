@@ -2,17 +2,23 @@
 
 use std::collections::HashSet;
 
+use bofuss_p4::{Bound, Int};
 use tonic::Code;
 
 use super::{Target, View, entity};
 use crate::error::{Refusal, Result};
 use crate::info::{ProfileInfo, TableInfo};
 use crate::side::{FIRST_OWN, OneShot};
+use crate::value::{canonical, parse};
 use crate::wire::entities::{
-    ActionProfileActionSet, ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember,
+    ActionProfileActionSet, ActionProfileActionWatchKind as ActionWatch, ActionProfileGroup,
+    ActionProfileGroupMember, ActionProfileGroupMemberWatchKind as GroupWatch, ActionProfileMember,
     Entity, EntityKind,
 };
 use crate::wire::messages::UpdateType;
+
+/// A member of an action set: its action, its weight, and the port that it watches.
+type Wanted = (Bound, u32, Option<u32>);
 
 impl Target<'_> {
     pub fn write_member(&mut self, kind: UpdateType, member: &ActionProfileMember) -> Result<()> {
@@ -56,12 +62,17 @@ impl Target<'_> {
             return Err(Refusal::invalid("a member is there twice: it has a weight"));
         }
         let mut members = Vec::new();
+        let mut watched = Vec::new();
         for member in &group.members {
-            if member.watch_kind.is_some() {
-                return Err(Refusal::missing("watched ports are not there"));
-            }
             let weight = weight(profile, member.weight)?;
-            members.push((not_own(member.member_id)?, weight));
+            let id = not_own(member.member_id)?;
+            members.push((id, weight));
+            let port = match &member.watch_kind {
+                Some(GroupWatch::Watch(_)) => return Err(no_watch()),
+                Some(GroupWatch::WatchPort(port)) => watched_port(port)?,
+                None => None,
+            };
+            watched.extend(port.map(|port| (id, port)));
         }
         let size = profile.group_size(members.iter().map(|(_, weight)| *weight));
         let most = [group.max_size, profile.max_group_size];
@@ -70,7 +81,8 @@ impl Target<'_> {
             let what = "the members are more than the group may have";
             return Err(Refusal::new(Code::ResourceExhausted, what));
         }
-        self.switch.set_group(index, group.group_id, &members)?;
+        self.switch
+            .set_watched_group(index, group.group_id, &members, &watched)?;
         self.side.max_sizes.insert(key, group.max_size);
         Ok(())
     }
@@ -92,18 +104,20 @@ impl Target<'_> {
         }
         let mut bound = Vec::new();
         for row in &set.action_profile_actions {
-            if row.watch_kind.is_some() {
-                return Err(Refusal::missing("watched ports are not there"));
-            }
+            let port = match &row.watch_kind {
+                Some(ActionWatch::Watch(_)) => return Err(no_watch()),
+                Some(ActionWatch::WatchPort(port)) => watched_port(port)?,
+                None => None,
+            };
             let action = row.action.as_ref();
             let action = action.ok_or_else(|| Refusal::invalid("the set has no action"))?;
             let found = profile.actions.get(&action.action_id);
             let absent = || Refusal::invalid("the action profile has no such action");
             let data = self.action_data(action)?;
             let weight = weight(profile, row.weight)?;
-            bound.push(((*found.ok_or_else(absent)?, data), weight));
+            bound.push(((*found.ok_or_else(absent)?, data), weight, port));
         }
-        let size = profile.group_size(bound.iter().map(|(_, weight)| *weight));
+        let size = profile.group_size(bound.iter().map(|(_, weight, _)| *weight));
         if profile.max_group_size > 0 && size > profile.max_group_size as u64 {
             let what = "the set is larger than the P4Info allows a group";
             return Err(Refusal::invalid(what));
@@ -123,20 +137,19 @@ impl Target<'_> {
         }
     }
 
-    fn make_all(
-        &mut self,
-        made: &mut OneShot,
-        bound: Vec<(bofuss_p4::Bound, u32)>,
-        going: usize,
-    ) -> Result<()> {
+    fn make_all(&mut self, made: &mut OneShot, wanted: Vec<Wanted>, going: usize) -> Result<()> {
         let profile = made.profile;
-        for (bound, weight) in bound {
+        let mut watched = Vec::new();
+        for (bound, weight, port) in wanted {
             let id = self.own(|this, id| !this.switch.members(profile).contains_key(&id));
             self.switch.replace_members(profile, id, bound, going)?;
             made.members.push((id, weight));
+            watched.extend(port.map(|port| (id, port)));
         }
         let group = self.own(|this, id| !this.switch.groups(made.profile).contains_key(&id));
-        self.switch.set_group(made.profile, group, &made.members)?;
+        let members = &made.members;
+        self.switch
+            .set_watched_group(profile, group, members, &watched)?;
         made.group = group;
         Ok(())
     }
@@ -201,7 +214,9 @@ impl View<'_> {
             let members = members.map(|same| ActionProfileGroupMember {
                 member_id: same[0],
                 weight: same.len() as i32,
-                watch_kind: None,
+                watch_kind: self
+                    .watched(profile.index, *group, same[0])
+                    .map(GroupWatch::WatchPort),
             });
             let max_size = self.side.max_sizes.get(&(profile.index, *group));
             entity(EntityKind::ActionProfileGroup(ActionProfileGroup {
@@ -213,6 +228,12 @@ impl View<'_> {
         });
         (shown.collect(), last)
     }
+
+    /// The port that a member of a group watches, as controllers see it.
+    pub fn watched(&self, profile: usize, group: u32, member: u32) -> Option<Vec<u8>> {
+        let port = self.switch.watched_port(profile, group, member)?;
+        Some(canonical(&Int::Small(port.into()), u32::BITS))
+    }
 }
 
 /// The number of a member or group that a controller names. Errors: it is that of one which was
@@ -222,6 +243,22 @@ pub fn not_own(id: u32) -> Result<u32> {
         return Err(Refusal::not_found("there is no such member or group"));
     }
     Ok(id)
+}
+
+/// The port that a member watches; `None` if it watches none. Errors: no port has this number.
+fn watched_port(bytes: &[u8]) -> Result<Option<u32>> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let name = "the watched port";
+    let wrong = |refusal: Refusal| Refusal::invalid(refusal.message);
+    let port = parse(bytes, u32::BITS, name).map_err(wrong)?;
+    Ok(Some(port.low() as u32))
+}
+
+/// Why `watch`, which the specification has given up, is refused.
+fn no_watch() -> Refusal {
+    Refusal::missing("`watch` is not there: `watch_port` is")
 }
 
 /// Errors: an id that is not a controller's, one that is there or not, as the update needs it.

@@ -13,8 +13,9 @@ use crate::side::{EntrySide, OneShot};
 use crate::value::canonical;
 use crate::wire::config::ActionRefScope;
 use crate::wire::entities::{
-    Action, ActionParam, ActionProfileAction, ActionProfileActionSet, DirectCounterEntry,
-    DirectMeterEntry, TableAction, TableActionType, TableEntry, TableEntryIdleTimeout,
+    Action, ActionParam, ActionProfileAction, ActionProfileActionSet, ActionProfileActionWatchKind,
+    DirectCounterEntry, DirectMeterEntry, TableAction, TableActionType, TableEntry,
+    TableEntryIdleTimeout,
 };
 use crate::wire::messages::UpdateType;
 
@@ -415,7 +416,9 @@ impl View<'_> {
             Some(ActionProfileAction {
                 action: Some(self.show_action(*action, data)),
                 weight: *weight as i32,
-                watch_kind: None,
+                watch_kind: self
+                    .watched(made.profile, made.group, *id)
+                    .map(ActionProfileActionWatchKind::WatchPort),
             })
         });
         let set = ActionProfileActionSet {
