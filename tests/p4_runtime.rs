@@ -11,14 +11,17 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bofuss_p4runtime::wire::entities::{EntityKind, TableEntry};
+use bofuss_p4runtime::wire::entities::{
+    Action, ActionProfileAction, ActionProfileActionSet, ActionProfileActionWatchKind, EntityKind,
+    TableAction, TableActionType, TableEntry,
+};
 use bofuss_p4runtime::wire::messages::{
     PacketMetadata, PacketOut, SetForwardingPipelineConfigRequestAction,
     StreamMessageRequestUpdate, StreamMessageResponseUpdate, Update, UpdateType, WriteRequest,
     WriteResponse,
 };
 use bofuss_tests::folder::Folder;
-use bofuss_tests::{Lab, PATIENCE, have, printed, program, run, until};
+use bofuss_tests::{Lab, PATIENCE, have, ip, printed, program, run, until};
 
 use pki::Pki;
 use tonic::Code;
@@ -246,6 +249,68 @@ fn what_controllers_change_is_recorded_and_done_again() {
     let copy = folder.file("copy");
     replay(&["--write", &copy]);
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), text);
+}
+
+/// What the action of `selected` has written to a frame of the program.
+fn written(frame: &[u8]) -> Option<u8> {
+    (frame.len() == 60 && frame[0] == 6 && frame[3] > 0).then(|| frame[3])
+}
+
+/// An entry of `selected` for 5: an action that watches a port, and one that does not.
+fn watching(port: u8) -> EntityKind {
+    let row = |value, port: &[u8]| ActionProfileAction {
+        action: Some(action("MyIngress.set", &[value])),
+        weight: 1,
+        watch_kind: Some(ActionProfileActionWatchKind::WatchPort(port.to_vec())),
+    };
+    let set = ActionProfileActionSet {
+        action_profile_actions: vec![row(7, &[port]), row(8, &[])],
+        ..ActionProfileActionSet::default()
+    };
+    let does = TableActionType::ActionProfileActionSet(set);
+    EntityKind::TableEntry(TableEntry {
+        action: Some(TableAction { r#type: Some(does) }),
+        ..exact("MyIngress.selected", 5, Action::default())
+    })
+}
+
+/// Lets an action of a controller watch a port whose link comes and goes.
+async fn watch(lab: &Lab, address: &str) {
+    let mut one = Tap::of(lab, 1, written);
+    let mut controller = Controller::primary(address, 1).await;
+    controller.set_program().await;
+    let insert = UpdateType::Insert;
+    let refused = controller.write(insert, vec![watching(3)]).await;
+    refused.expect_err("there is no port 3");
+    let added = controller.write(insert, vec![watching(2)]).await;
+    added.expect("there is port 2");
+    for (state, value) in [("up", 7), ("down", 8), ("up", 7)] {
+        lab.host(2, || ip(&format!("link set eth0 {state}")));
+        let shown = format!(" {state} ");
+        until("the switch knows the link", || {
+            let (_, said) = ctl(lab, &["ports"]);
+            let mut lines = said.lines();
+            lines.any(|line| line.starts_with("2 ") && line.contains(&shown))
+        });
+        one.send([frame(6, 5, 1)]);
+        assert_eq!(one.waits_for(1), [value], "{state}");
+    }
+}
+
+#[test]
+fn an_action_is_chosen_only_while_the_port_that_it_watches_has_a_link() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let folder = Folder::new("p4-watched");
+    let record = folder.file("record");
+    let address = free_address();
+    let mut lab = Lab::new(2, &["--p4runtime", &address, "--record", &record]);
+    in_time(watch(&lab, &address));
+    assert_eq!(lab.switch.terminate(), Some(0));
+    let output = run(Command::new(program("bofuss")).args(["replay", &record]));
+    assert!(output.status.success(), "{}", printed(&output));
+    assert!(printed(&output).contains("outputs as recorded"));
 }
 
 #[test]

@@ -79,6 +79,11 @@ impl Switch {
         profiles.iter_mut().for_each(|row| row.follow(port, links));
     }
 
+    /// Returns true unless it was said that the port has no link.
+    pub fn has_link(&self, port: u32) -> bool {
+        self.state.replication.links.is_up(port)
+    }
+
     /// Takes the place of another switch: what was said of the links of its ports holds here, too.
     pub fn take_links(&mut self, other: &Self) {
         let links = other.state.replication.links.iter();

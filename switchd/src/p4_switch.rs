@@ -3,6 +3,7 @@
 mod commands;
 mod disciplines;
 mod exports;
+mod links;
 mod outlet;
 mod plane;
 mod queue;
@@ -154,13 +155,15 @@ fn build(
     let monitor = LinkMonitor::open().map_err(context("watching links"))?;
     let pool = Pool::new(POOL_BYTES);
     let file = config.record.as_deref().map(RecordFile::open).transpose()?;
-    let run = P4RecordedConfig {
-        cpu_port: config.p4.as_ref().and_then(P4Program::cpu_port),
-    };
+    let cpu_port = config.p4.as_ref().and_then(P4Program::cpu_port);
+    let run = P4RecordedConfig { cpu_port };
     let begun = file.map(|file| SwitchRecorder::of_p4(file, config, run, pool.clone()));
     let (recorder, writer) = begun.unzip();
     let mut plane = P4Plane::new(loaded.switch, pool, monitor, inputs, config.clone())?;
     plane.outlet.recorder = recorder;
+    if let Some(port) = cpu_port {
+        plane.switch.set_link(port, true);
+    }
     plane.note_all(loaded.inputs);
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     for spec in &config.ports {

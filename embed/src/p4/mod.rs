@@ -118,7 +118,9 @@ impl P4Switch {
     pub fn set_program(&mut self, program: impl Into<Arc<Program>>, seed: u64) {
         let waiting = self.switch.waiting();
         self.outlet.counts.lose_all(waiting, Loss::OldProgram);
-        self.switch = Switch::new(program, seed);
+        let mut switch = Switch::new(program, seed);
+        switch.take_links(&self.switch);
+        self.switch = switch;
     }
 
     /// Adds table entries, multicast groups and clone sessions: JSON in the form of the P4
@@ -149,19 +151,34 @@ impl P4Switch {
         checked.map_err(|error: ControlError| P4Error::BadPort(error.to_string()))
     }
 
-    /// Adds a port; one that is there stays as it is. Errors: [`P4Error::BadPort`].
+    /// Adds a port, which has a link; one that is there stays as it is. Errors:
+    /// [`P4Error::BadPort`].
     pub fn add_port(&mut self, port: u32) -> Result<(), P4Error> {
         self.check_port(port)?;
+        let is_new = !self.outlet.ports.contains_key(&port);
         self.outlet.ports.entry(port).or_default();
+        if is_new {
+            self.switch.set_link(port, true);
+        }
         Ok(())
     }
 
     /// Removes a port. Errors: [`P4Error::NoPort`].
     pub fn remove_port(&mut self, port: u32) -> Result<(), P4Error> {
-        let removed = self.outlet.ports.remove(&port);
+        self.set_link(port, false)?;
+        self.outlet.ports.remove(&port);
         let waited = self.switch.discard(port);
         self.outlet.counts.lose_all(waited, Loss::NoPort);
-        removed.map(drop).ok_or(P4Error::NoPort(port))
+        Ok(())
+    }
+
+    /// Says whether a port has a link: members of groups that watch it are chosen only while it has
+    /// one. Frames still leave and arrive there. Errors: [`P4Error::NoPort`].
+    pub fn set_link(&mut self, port: u32, is_up: bool) -> Result<(), P4Error> {
+        let known = self.outlet.ports.get(&port);
+        known.ok_or(P4Error::NoPort(port))?;
+        self.switch.set_link(port, is_up);
+        Ok(())
     }
 
     /// Lets packets for a port wait before egress, because it has no room, by their priority. Until

@@ -112,9 +112,7 @@ impl P4Plane {
         self.received.entry(number).or_default();
         self.outlet.ports.add(port).map_err(what)?;
         if let Some((desc, offloads)) = self.outlet.ports.describe(number) {
-            let (now, kbps) = (self.time(), desc.curr_speed);
-            self.outlet.disciplines.set_rate(now, number, kbps);
-            self.note(RecordedInput::Port(Box::new(desc), offloads));
+            self.begin_port(desc, offloads);
         }
         Ok(())
     }
@@ -123,7 +121,9 @@ impl P4Plane {
     pub fn replace(&mut self, loaded: LoadedSwitch) {
         let waiting = self.switch.waiting();
         self.outlet.counts.lose_all(waiting, Loss::OldProgram);
-        self.switch = loaded.switch;
+        let mut switch = loaded.switch;
+        switch.take_links(&self.switch);
+        self.switch = switch;
         self.commands = Commands::default();
         self.note_all(loaded.inputs);
     }
@@ -170,7 +170,7 @@ impl P4Plane {
     }
 
     /// Records an input that has no outputs.
-    fn note(&mut self, input: RecordedInput) {
+    pub(super) fn note(&mut self, input: RecordedInput) {
         self.note_at(self.now(), input);
     }
 
@@ -227,7 +227,7 @@ impl P4Plane {
     }
 
     /// The time since the start.
-    fn time(&self) -> Time {
+    pub(super) fn time(&self) -> Time {
         Time(self.started.elapsed().as_nanos() as u64)
     }
 
@@ -441,10 +441,8 @@ impl P4Plane {
     }
 
     fn follow_link(&mut self, link: &Link) {
-        if let Some((desc, _)) = self.outlet.ports.update_link(link) {
-            let (now, kbps) = (self.time(), desc.curr_speed);
-            let disciplines = &mut self.outlet.disciplines;
-            return disciplines.set_rate(now, desc.port_no, kbps);
+        if let Some((desc, offloads)) = self.outlet.ports.update_link(link) {
+            return self.follow_port(desc, offloads);
         }
         let mut specs = self.config.ports.iter();
         let named = specs.find(|spec| spec.kind.interface() == Some(&link.name));
@@ -466,6 +464,7 @@ impl P4Plane {
     fn lose_port(&mut self, number: PortNo) {
         if let Some(port) = self.outlet.ports.remove(number) {
             warn!("port {number}: {} is gone", port.name);
+            self.switch.set_link(number.0, false);
             let behind = self.outlet.disciplines.lose(number);
             let waited = self.switch.discard(number.0) + behind;
             self.outlet.counts.lose_all(waited, Loss::NoPort);

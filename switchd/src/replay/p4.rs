@@ -7,6 +7,7 @@ use bofuss_embed::record::{
 };
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::PortNo;
+use bofuss_oflib::message::port::PortState;
 use bofuss_p4::Commands;
 use bofuss_p4runtime::{ChangePlayer, RefusedUpdate};
 use bofuss_ports::BATCH_FRAMES;
@@ -44,7 +45,10 @@ impl P4Player {
         let mut refused = Vec::new();
         match input {
             RecordedInput::Port(desc, _) => {
-                self.switch.add_port(desc.port_no.0).map_err(said)?;
+                let port = desc.port_no.0;
+                self.switch.add_port(port).map_err(said)?;
+                let is_up = !desc.state.has(PortState::LINK_DOWN);
+                self.switch.set_link(port, is_up).map_err(said)?;
             }
             RecordedInput::PortGone(port) => self.switch.remove_port(port.0).map_err(said)?,
             RecordedInput::Frames(port, frames) => self.receive(at, *port, frames)?,
