@@ -62,7 +62,7 @@ pub use profile::Bound;
 pub use program::{
     Action, Array, Field, FieldList, KeyPart, Match, MatchKind, Named, Program, Table,
 };
-pub use replication::{MAX_REPLICAS, Replica, Replication, Session};
+pub use replication::{Backups, MAX_REPLICAS, Replica, Replication, Session};
 pub use run::sink::{Digest, DropReason, Sent, Sink};
 pub use switch::Switch;
 pub use table::{Does, Entry, Handle};

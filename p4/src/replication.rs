@@ -33,6 +33,16 @@ pub struct Session {
     pub truncate: Option<u32>,
 }
 
+/// By replica: those that take its place while its port has no link, the first that has one.
+pub type Backups = BTreeMap<Replica, Vec<Replica>>;
+
+/// What has replicas, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    Group(u32),
+    Session(u32),
+}
+
 /// The multicast groups and clone sessions of a switch.
 #[derive(Clone, Debug)]
 pub struct Replication {
@@ -40,6 +50,8 @@ pub struct Replication {
     pub(crate) sessions: BTreeMap<u32, Session>,
     /// The sessions that go to a multicast group. None of them is in `sessions`.
     pub(crate) session_groups: BTreeMap<u32, u32>,
+    /// The backups of what has some.
+    backups: BTreeMap<Owner, Backups>,
     /// The links of the ports that copies go to.
     pub(crate) links: Links,
     /// The bits of the program's ports, and of its groups.
@@ -59,6 +71,7 @@ impl Replication {
             groups: BTreeMap::new(),
             sessions: BTreeMap::new(),
             session_groups: BTreeMap::new(),
+            backups: BTreeMap::new(),
             links: Links::default(),
             port_bits: width(program.standard.ingress_port),
             group_bits: width(program.standard.mcast_grp),
@@ -80,16 +93,51 @@ impl Replication {
         &self.session_groups
     }
 
+    /// The backups of a multicast group, if it has some.
+    pub fn group_backups(&self, id: u32) -> Option<&Backups> {
+        self.backups.get(&Owner::Group(id))
+    }
+
+    /// The backups of a clone session, if it has some.
+    pub fn session_backups(&self, id: u32) -> Option<&Backups> {
+        self.backups.get(&Owner::Session(id))
+    }
+
     /// Where the clones of a session go now: nowhere while its multicast group is not there. `None`
     /// if there is no such session.
     pub(crate) fn session(&self, id: u32) -> Option<Session> {
         let Some(group) = self.session_groups.get(&id) else {
-            return self.sessions.get(&id).cloned();
+            let session = self.sessions.get(&id)?;
+            return Some(Session {
+                replicas: self.reached(Owner::Session(id), &session.replicas),
+                truncate: session.truncate,
+            });
         };
         Some(Session {
-            replicas: self.groups.get(group).cloned().unwrap_or_default(),
+            replicas: self.copies(*group),
             truncate: None,
         })
+    }
+
+    /// Where the copies of a multicast group go now: nowhere if it is not there.
+    pub(crate) fn copies(&self, group: u32) -> Vec<Replica> {
+        let replicas = self.groups.get(&group).map_or(&[][..], Vec::as_slice);
+        self.reached(Owner::Group(group), replicas)
+    }
+
+    /// The replicas, each with backups as the first of them whose port has a link, if one has.
+    fn reached(&self, owner: Owner, replicas: &[Replica]) -> Vec<Replica> {
+        let Some(backups) = self.backups.get(&owner) else {
+            return replicas.to_vec();
+        };
+        let reached = replicas.iter().filter_map(|replica| {
+            let Some(others) = backups.get(replica) else {
+                return Some(*replica);
+            };
+            let mut all = core::iter::once(replica).chain(others);
+            all.find(|one| self.links.is_up(one.port)).copied()
+        });
+        reached.collect()
     }
 
     /// Checks the number of a port, which has as many bits as the program's `ingress_port`. Errors:
@@ -115,6 +163,7 @@ impl Replication {
         self.check_group(id)?;
         let Some(replicas) = replicas else {
             self.groups.remove(&id);
+            self.backups.remove(&Owner::Group(id));
             return Ok(());
         };
         self.check_replicas(&replicas)?;
@@ -122,6 +171,7 @@ impl Replication {
             return Err(ControlError::Full);
         }
         self.groups.insert(id, replicas);
+        self.backups.remove(&Owner::Group(id));
         Ok(())
     }
 
@@ -130,6 +180,7 @@ impl Replication {
         let Some(session) = session else {
             self.sessions.remove(&id);
             self.session_groups.remove(&id);
+            self.backups.remove(&Owner::Session(id));
             return Ok(());
         };
         self.check_replicas(&session.replicas)?;
@@ -138,6 +189,7 @@ impl Replication {
         }
         self.session_groups.remove(&id);
         self.sessions.insert(id, session);
+        self.backups.remove(&Owner::Session(id));
         Ok(())
     }
 
@@ -150,8 +202,51 @@ impl Replication {
             return Err(ControlError::Full);
         }
         self.sessions.remove(&id);
+        self.backups.remove(&Owner::Session(id));
         self.session_groups.insert(id, group);
         Ok(())
+    }
+
+    /// The same as [`Self::set_group`] with replicas that have backups. Errors: also the port of a
+    /// backup that is not there.
+    pub fn set_backed_group(
+        &mut self,
+        id: u32,
+        replicas: Vec<Replica>,
+        backups: Backups,
+    ) -> Result<()> {
+        self.check_backups(&backups)?;
+        self.set_group(id, Some(replicas))?;
+        self.keep_backups(Owner::Group(id), backups);
+        Ok(())
+    }
+
+    /// The same as [`Self::set_session`] with replicas that have backups. Errors: also the port of
+    /// a backup that is not there.
+    pub fn set_backed_session(
+        &mut self,
+        id: u32,
+        session: Session,
+        backups: Backups,
+    ) -> Result<()> {
+        self.check_backups(&backups)?;
+        self.set_session(id, Some(session))?;
+        self.keep_backups(Owner::Session(id), backups);
+        Ok(())
+    }
+
+    fn keep_backups(&mut self, owner: Owner, backups: Backups) {
+        if !backups.is_empty() {
+            self.backups.insert(owner, backups);
+        }
+    }
+
+    fn check_backups(&self, backups: &Backups) -> Result<()> {
+        if backups.values().map(Vec::len).sum::<usize>() > MAX_REPLICAS {
+            return Err(ControlError::Full);
+        }
+        let mut all = backups.values().flatten();
+        all.try_for_each(|backup| self.check_watched(backup.port))
     }
 
     /// Returns true if the session is there, or can be one more.

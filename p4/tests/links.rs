@@ -1,8 +1,11 @@
-//! What depends on the links of ports: the members of groups that watch them.
+//! What depends on the links of ports: members of groups that watch them, and copies with backups.
 
 use std::fs;
 
-use bofuss_p4::{ControlError, Does, Entry, Int, Match, Named, Program, Sent, Sink, Switch};
+use bofuss_p4::{
+    Backups, ControlError, Does, Entry, Int, Match, Named, Program, Replica, Sent, Session, Sink,
+    Switch,
+};
 
 /// What leaves.
 #[derive(Default)]
@@ -103,4 +106,78 @@ fn a_switch_in_the_place_of_another_has_its_links() {
     set.expect("nothing was said of ports");
     switch.take_links(&old);
     assert_eq!(chosen(&mut switch), [1; 6]);
+}
+
+/// A switch that sends what is for 5 to multicast group 1, and clones what is for 6 to session 1.
+fn copying() -> Switch {
+    let mut switch = Switch::new(program("controlled"), 7);
+    let table = switch.program().index(Named::Table, "MyIngress.exactly");
+    let table = table.expect("it is there");
+    for (key, action) in [(5, "MyIngress.copy_all"), (6, "MyIngress.clone_it")] {
+        let action = switch.action_of(table, action).expect("it is there");
+        let does = Does::Action(action, vec![Int::Small(1)]);
+        let key = vec![Match::Exact(Int::Small(key))];
+        let added = switch.insert(table, Entry::new(key, 0, does));
+        added.expect("room");
+    }
+    switch
+}
+
+fn to(port: u32, instance: u16) -> Replica {
+    Replica { port, instance }
+}
+
+/// The ports at which packets for a key leave, in order.
+fn ports(switch: &mut Switch, key: u8) -> Vec<u32> {
+    let mut left = Left::default();
+    switch.receive(0, &[1, key, 0, 0, 0, 0, 0, 0], 0, &mut left);
+    let mut ports: Vec<u32> = left.0.iter().map(|sent| sent.port).collect();
+    ports.sort_unstable();
+    ports
+}
+
+#[test]
+fn a_copy_goes_to_the_first_of_its_ports_that_has_a_link() {
+    let mut switch = copying();
+    let backups = Backups::from([(to(2, 1), vec![to(3, 2), to(4, 3)])]);
+    let replication = switch.replication_mut();
+    let set = replication.set_backed_group(1, vec![to(1, 0), to(2, 1)], backups.clone());
+    set.expect("there is room");
+    let session = Session {
+        replicas: vec![to(2, 1)],
+        truncate: None,
+    };
+    let set = replication.set_backed_session(1, session, backups);
+    set.expect("there is room");
+    for (port, is_up, copies, clones) in [
+        (1, false, &[1, 2][..], &[1, 2][..]),
+        (2, false, &[1, 3], &[1, 3]),
+        (3, false, &[1, 4], &[1, 4]),
+        (4, false, &[1], &[1]),
+        (3, true, &[1, 3], &[1, 3]),
+        (2, true, &[1, 2], &[1, 2]),
+    ] {
+        switch.set_link(port, is_up);
+        assert_eq!(ports(&mut switch, 5), copies, "port {port}");
+        assert_eq!(ports(&mut switch, 6), clones, "port {port}");
+    }
+}
+
+#[test]
+fn what_is_set_again_has_no_backups_and_a_backup_has_a_port_of_the_switch() {
+    let mut switch = copying();
+    let backups = |port| Backups::from([(to(2, 1), vec![to(port, 2)])]);
+    switch.set_link(2, false);
+    let replication = switch.replication_mut();
+    let refused = replication.set_backed_group(1, vec![to(2, 1)], backups(3));
+    assert!(matches!(refused, Err(ControlError::Invalid(_))));
+    assert!(replication.groups().is_empty());
+    switch.set_link(3, true);
+    let replication = switch.replication_mut();
+    let set = replication.set_backed_group(1, vec![to(2, 1)], backups(3));
+    set.expect("there is room");
+    assert_eq!(ports(&mut switch, 5), [3]);
+    let set = switch.replication_mut().set_group(1, Some(vec![to(2, 1)]));
+    set.expect("it is there");
+    assert_eq!(ports(&mut switch, 5), [2]);
 }

@@ -2,10 +2,10 @@
 
 use bofuss_p4runtime::Pipeline;
 use bofuss_p4runtime::wire::entities::{
-    ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember, CounterEntry, EntityKind,
-    FieldMatch, FieldMatchFieldMatchType, FieldMatchTernary, Index, MulticastGroupEntry, P4Data,
-    P4DataData, PacketReplicationEngineEntry, PacketReplicationEngineEntryType, RegisterEntry,
-    Replica, ReplicaPortKind, TableEntry,
+    ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember, BackupReplica, CounterEntry,
+    EntityKind, FieldMatch, FieldMatchFieldMatchType, FieldMatchTernary, Index,
+    MulticastGroupEntry, P4Data, P4DataData, PacketReplicationEngineEntry,
+    PacketReplicationEngineEntryType, RegisterEntry, Replica, ReplicaPortKind, TableEntry,
 };
 use bofuss_p4runtime::wire::messages::{
     ForwardingPipelineConfig, SetForwardingPipelineConfigRequest,
@@ -256,6 +256,42 @@ async fn a_multicast_group_may_have_no_replicas() {
         let read = read.expect("none is no error");
         assert_eq!(read, wanted, "{kind:?} {ports:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_is_read_with_the_backups_that_it_was_written_with() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let group = |backups: &[(u8, u32)]| {
+        let backups = backups.iter().map(|(port, instance)| BackupReplica {
+            port: vec![*port],
+            instance: *instance,
+        });
+        let replica = Replica {
+            port_kind: Some(ReplicaPortKind::EgressPort(1)),
+            instance: 1,
+            backup_replicas: backups.collect(),
+        };
+        let group = MulticastGroupEntry {
+            multicast_group_id: 7,
+            replicas: vec![replica],
+            metadata: Vec::new(),
+        };
+        let r#type = Some(PacketReplicationEngineEntryType::MulticastGroupEntry(group));
+        EntityKind::PacketReplicationEngineEntry(PacketReplicationEngineEntry { r#type })
+    };
+    for (backups, expected) in [
+        (&[(1, 2)][..], Code::InvalidArgument),
+        (&[(2, 2), (2, 2)], Code::InvalidArgument),
+        (&[(2, 1 << 16)], Code::InvalidArgument),
+        (&[(2, 2); 1024], Code::ResourceExhausted),
+        (&[(3, 2), (2, 3)], Code::Ok),
+    ] {
+        let added = done(&mut controller, UpdateType::Insert, group(backups)).await;
+        assert_eq!(added, expected);
+    }
+    let read = controller.read(group(&[])).await.expect("it is there");
+    assert_eq!(read, [group(&[(3, 2), (2, 3)])]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -346,13 +346,7 @@ impl<'a, S: Sink> Walk<'a, S> {
     }
 
     fn multicast(&mut self, group: u32) {
-        let replicas = self
-            .state
-            .replication
-            .groups
-            .get(&group)
-            .cloned()
-            .unwrap_or_default();
+        let replicas = self.state.replication.copies(group);
         self.trace(0, |_| {
             format!("multicast group {group}: {} replicas", replicas.len())
         });

@@ -1,14 +1,16 @@
 //! Multicast groups, clone sessions, and which digests a controller wants.
 
-use bofuss_p4::{MAX_REPLICAS, Replica as Copy, Session};
+use std::collections::BTreeSet;
+
+use bofuss_p4::{Backups, Int, MAX_REPLICAS, Replica as Copy, Session};
 use tonic::Code;
 
 use super::{Target, View, entity};
 use crate::digests::DigestQueue;
 use crate::error::{Refusal, Result};
-use crate::value::parse;
+use crate::value::{canonical, parse};
 use crate::wire::entities::{
-    CloneSessionEntry, DigestEntry, Entity, EntityKind, MulticastGroupEntry,
+    BackupReplica, CloneSessionEntry, DigestEntry, Entity, EntityKind, MulticastGroupEntry,
     PacketReplicationEngineEntry, PacketReplicationEngineEntryType as Kind, Replica,
     ReplicaPortKind,
 };
@@ -19,11 +21,13 @@ impl Target<'_> {
         let id = entry.multicast_group_id;
         let there = self.switch.replication().groups().contains_key(&id);
         check(kind, there)?;
-        let replicas = match kind {
-            UpdateType::Delete => None,
-            _ => Some(copies(&entry.replicas)?),
-        };
-        self.switch.replication_mut().set_group(id, replicas)?;
+        let replication = self.switch.replication_mut();
+        if kind == UpdateType::Delete {
+            replication.set_group(id, None)?;
+        } else {
+            let (replicas, backups) = copies(&entry.replicas)?;
+            replication.set_backed_group(id, replicas, backups)?;
+        }
         self.side.multicast.remove(&id);
         if kind != UpdateType::Delete && !entry.metadata.is_empty() {
             self.side.multicast.insert(id, entry.metadata.clone());
@@ -45,14 +49,13 @@ impl Target<'_> {
         }
         let wrong = |_| Refusal::invalid("packet_length_bytes is below 0");
         let truncate = u32::try_from(entry.packet_length_bytes).map_err(wrong)?;
+        let (replicas, backups) = copies(&entry.replicas)?;
         let session = Session {
-            replicas: copies(&entry.replicas)?,
+            replicas,
             truncate: Some(truncate).filter(|bytes| *bytes > 0),
         };
-        Ok(self
-            .switch
-            .replication_mut()
-            .set_session(id, Some(session))?)
+        let replication = self.switch.replication_mut();
+        Ok(replication.set_backed_session(id, session, backups)?)
     }
 
     pub fn write_digest(&mut self, kind: UpdateType, entry: &DigestEntry) -> Result<()> {
@@ -81,15 +84,16 @@ impl Target<'_> {
 impl View<'_> {
     /// The multicast groups from the number `from` on, at most `most`, and the last of them.
     pub fn show_multicast(&self, from: u32, only: u32, most: usize) -> (Vec<Entity>, u32) {
-        let groups = self.switch.replication().groups().range(from..);
+        let replication = self.switch.replication();
+        let groups = replication.groups().range(from..);
         let groups = groups.filter(|(id, _)| only == 0 || **id == only);
         let mut last = 0;
         let shown = groups.take(most).map(|(id, replicas)| {
             last = *id;
             let metadata = self.side.multicast.get(id).cloned();
-            replication(Kind::MulticastGroupEntry(MulticastGroupEntry {
+            shown_entry(Kind::MulticastGroupEntry(MulticastGroupEntry {
                 multicast_group_id: *id,
-                replicas: shown_copies(replicas),
+                replicas: shown_copies(replicas, replication.group_backups(*id)),
                 metadata: metadata.unwrap_or_default(),
             }))
         });
@@ -98,15 +102,16 @@ impl View<'_> {
 
     /// The clone sessions from the number `from` on, at most `most`, and the last of them.
     pub fn show_sessions(&self, from: u32, only: u32, most: usize) -> (Vec<Entity>, u32) {
-        let sessions = self.switch.replication().sessions().range(from..);
+        let replication = self.switch.replication();
+        let sessions = replication.sessions().range(from..);
         let sessions = sessions.filter(|(id, _)| only == 0 || **id == only);
         let mut last = 0;
         let shown = sessions.take(most).map(|(id, session)| {
             last = *id;
             let bytes = session.truncate.unwrap_or(0);
-            replication(Kind::CloneSessionEntry(CloneSessionEntry {
+            shown_entry(Kind::CloneSessionEntry(CloneSessionEntry {
                 session_id: *id,
-                replicas: shown_copies(&session.replicas),
+                replicas: shown_copies(&session.replicas, replication.session_backups(*id)),
                 class_of_service: 0,
                 packet_length_bytes: i32::try_from(bytes).unwrap_or(i32::MAX),
             }))
@@ -128,7 +133,7 @@ impl View<'_> {
     }
 }
 
-fn replication(kind: Kind) -> Entity {
+fn shown_entry(kind: Kind) -> Entity {
     let entry = PacketReplicationEngineEntry { r#type: Some(kind) };
     entity(EntityKind::PacketReplicationEngineEntry(entry))
 }
@@ -143,40 +148,63 @@ fn check(kind: UpdateType, there: bool) -> Result<()> {
     }
 }
 
-/// The copies that replicas say. Errors: too many, a port that is missing or too wide, one pair
-/// twice.
-fn copies(replicas: &[Replica]) -> Result<Vec<Copy>> {
-    // Each is compared with all before it, on the thread that forwards packets.
-    if replicas.len() > MAX_REPLICAS {
+/// The copies that replicas say, with their backups. Errors: too many, a port that is missing or
+/// too wide, one pair twice, a backup with the port that it is for.
+fn copies(replicas: &[Replica]) -> Result<(Vec<Copy>, Backups)> {
+    // This is on the thread that forwards packets.
+    let backed = replicas.iter().map(|one| one.backup_replicas.len());
+    if replicas.len() + backed.sum::<usize>() > MAX_REPLICAS {
         let what = format!("there are more than {MAX_REPLICAS} replicas");
         return Err(Refusal::new(Code::ResourceExhausted, what));
     }
-    let mut copies: Vec<Copy> = Vec::new();
-    for replica in replicas {
-        if !replica.backup_replicas.is_empty() {
-            return Err(Refusal::missing("backup replicas are not there"));
+    let mut seen = BTreeSet::new();
+    let mut copy = |port: u32, instance: u32| -> Result<Copy> {
+        let wrong = |_| Refusal::invalid("an instance has more than 16 bits");
+        let instance = u16::try_from(instance).map_err(wrong)?;
+        let copy = Copy { port, instance };
+        if !seen.insert(copy) {
+            return Err(Refusal::invalid("a port and instance is there twice"));
         }
+        Ok(copy)
+    };
+    let mut copies = Vec::new();
+    let mut backups = Backups::new();
+    for replica in replicas {
         let port = match &replica.port_kind {
             Some(ReplicaPortKind::EgressPort(port)) => *port,
             Some(ReplicaPortKind::Port(bytes)) => parse(bytes, 32, "the port")?.low() as u32,
             None => return Err(Refusal::invalid("a replica has no port")),
         };
-        let wrong = |_| Refusal::invalid("an instance has more than 16 bits");
-        let instance = u16::try_from(replica.instance).map_err(wrong)?;
-        let copy = Copy { port, instance };
-        if copies.contains(&copy) {
-            return Err(Refusal::invalid("a port and instance is there twice"));
+        let first = copy(port, replica.instance)?;
+        copies.push(first);
+        let mut others = Vec::new();
+        for backup in &replica.backup_replicas {
+            let port = parse(&backup.port, 32, "the port of a backup")?.low() as u32;
+            if port == first.port {
+                let what = "a backup has the port of its replica";
+                return Err(Refusal::invalid(what));
+            }
+            others.push(copy(port, backup.instance)?);
         }
-        copies.push(copy);
+        if !others.is_empty() {
+            backups.insert(first, others);
+        }
     }
-    Ok(copies)
+    Ok((copies, backups))
 }
 
-fn shown_copies(copies: &[Copy]) -> Vec<Replica> {
-    let shown = copies.iter().map(|copy| Replica {
-        port_kind: Some(ReplicaPortKind::EgressPort(copy.port)),
-        instance: copy.instance.into(),
-        backup_replicas: Vec::new(),
+fn shown_copies(copies: &[Copy], backups: Option<&Backups>) -> Vec<Replica> {
+    let shown = copies.iter().map(|copy| {
+        let others = backups.and_then(|all| all.get(copy));
+        let others = others.into_iter().flatten().map(|other| BackupReplica {
+            port: canonical(&Int::Small(other.port.into()), u32::BITS),
+            instance: other.instance.into(),
+        });
+        Replica {
+            port_kind: Some(ReplicaPortKind::EgressPort(copy.port)),
+            instance: copy.instance.into(),
+            backup_replicas: others.collect(),
+        }
     });
     shown.collect()
 }
