@@ -1,7 +1,7 @@
 //! Digests on their way to controllers: collected to lists, and not sent twice before an
 //! acknowledgement.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use bofuss_p4::Digest;
 use prost::Message;
@@ -13,8 +13,8 @@ use crate::wire::messages::DigestList;
 
 /// The most digests in a list, whatever the controller wants.
 const MAX_LIST: usize = 1024;
-/// Lists that wait for an acknowledgement. With more, digests are lost.
-const MAX_LISTS: usize = 256;
+/// Digests that wait for a list, or for its acknowledgement. Further ones are lost.
+const MAX_KNOWN: usize = 1 << 16;
 
 /// The digests of one kind.
 pub struct DigestQueue {
@@ -25,8 +25,9 @@ pub struct DigestQueue {
     next_list: u64,
     /// What waits, or was sent and is not acknowledged, encoded.
     known: HashSet<Vec<u8>>,
-    /// Lists that are not acknowledged, with the time in µs when they were sent.
-    lists: HashMap<u64, (u64, Vec<Vec<u8>>)>,
+    /// Lists that are not acknowledged, with the time in µs when they were sent, which grows with
+    /// their numbers.
+    lists: BTreeMap<u64, (u64, Vec<Vec<u8>>)>,
 }
 
 impl DigestQueue {
@@ -38,7 +39,7 @@ impl DigestQueue {
             since: 0,
             next_list: 1,
             known: HashSet::new(),
-            lists: HashMap::new(),
+            lists: BTreeMap::new(),
         }
     }
 
@@ -70,7 +71,7 @@ impl DigestQueue {
         if self.known.contains(&bytes) {
             return true;
         }
-        if self.lists.len() >= MAX_LISTS || self.waiting.len() >= MAX_LIST {
+        if self.known.len() >= MAX_KNOWN || self.waiting.len() >= MAX_LIST {
             return false;
         }
         if self.waiting.is_empty() {
@@ -122,13 +123,11 @@ impl DigestQueue {
     /// Counts lists as acknowledged for which the controller has had time enough.
     fn expire(&mut self, now: u64) {
         let timeout = u64::try_from(self.config.ack_timeout_ns).unwrap_or(0) / 1000;
-        let old: Vec<u64> = self
-            .lists
-            .iter()
-            .filter(|(_, (sent, _))| sent.saturating_add(timeout) <= now)
-            .map(|(list, _)| *list)
-            .collect();
-        for list in old {
+        while let Some((list, (sent, _))) = self.lists.first_key_value() {
+            if sent.saturating_add(timeout) > now {
+                break;
+            }
+            let list = *list;
             self.acknowledge(list);
         }
     }
@@ -253,6 +252,26 @@ mod tests {
         assert!(queue.take(7, 999).is_none());
         assert!(queue.add(digest(1), 1_000));
         assert!(queue.take(7, 1_000).is_some());
+    }
+
+    #[test]
+    fn digests_have_room_in_however_many_lists_they_are() {
+        let mut queue = DigestQueue::new(DigestEntryConfig {
+            max_timeout_ns: 0,
+            max_list_size: 1,
+            ack_timeout_ns: i64::MAX,
+        });
+        let numbered = |number: usize| P4Data {
+            data: Some(P4DataData::Bitstring(number.to_be_bytes().to_vec())),
+        };
+        for number in 0..MAX_KNOWN {
+            assert!(queue.add(numbered(number), 0));
+            assert!(queue.take(7, 0).is_some());
+        }
+        assert!(!queue.add(numbered(MAX_KNOWN), 0));
+        queue.acknowledge(9);
+        assert!(queue.add(numbered(MAX_KNOWN), 0));
+        assert!(queue.take(7, 0).is_some());
     }
 
     #[test]

@@ -274,7 +274,11 @@ impl Calls {
         };
         let (result, details) = match update {
             StreamMessageRequestUpdate::Arbitration(update) => {
-                self.check_device(update.device_id)?;
+                if let Err(refusal) = self.check_device(update.device_id) {
+                    let is_known = streams.has_role(stream);
+                    let other = || Refusal::precondition("a stream cannot change its device");
+                    return Err(if is_known { other() } else { refusal });
+                }
                 return streams.arbitrate(stream, &update);
             }
             StreamMessageRequestUpdate::Packet(packet) => {

@@ -103,6 +103,11 @@ impl Streams {
         state.queues.clear();
     }
 
+    /// Returns true if the controller of a stream has said what role it has.
+    pub fn has_role(&self, stream: StreamId) -> bool {
+        self.state().arbitration.role(stream).is_some()
+    }
+
     /// A controller says what role and election id it has. Errors: they are refused, and the stream
     /// is to end.
     pub fn arbitrate(&self, stream: StreamId, update: &MasterArbitrationUpdate) -> Result<()> {

@@ -8,9 +8,9 @@ use bofuss_p4runtime::wire::entities::{
     PacketReplicationEngineEntryType, RegisterEntry, Replica, ReplicaPortKind, TableEntry,
 };
 use bofuss_p4runtime::wire::messages::{
-    ForwardingPipelineConfig, SetForwardingPipelineConfigRequest,
-    SetForwardingPipelineConfigRequestAction, SetForwardingPipelineConfigResponse, Uint128,
-    UpdateType,
+    Any, ForwardingPipelineConfig, MasterArbitrationUpdate, Role,
+    SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigRequestAction,
+    SetForwardingPipelineConfigResponse, StreamMessageRequestUpdate, Uint128, UpdateType,
 };
 use tonic::Code;
 
@@ -292,6 +292,36 @@ async fn a_replica_is_read_with_the_backups_that_it_was_written_with() {
     }
     let read = controller.read(group(&[])).await.expect("it is there");
     assert_eq!(read, [group(&[(3, 2), (2, 3)])]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_ends_by_a_configuration_of_its_role_and_by_another_device() {
+    let running = start(true).await;
+    let update = |device_id, config| {
+        StreamMessageRequestUpdate::Arbitration(MasterArbitrationUpdate {
+            device_id,
+            role: Some(Role {
+                config,
+                ..Role::default()
+            }),
+            election_id: Some(Uint128 { high: 0, low: 7 }),
+            status: None,
+        })
+    };
+    for (first, device_id, config, expected) in [
+        (false, 1, Some(Any::default()), Code::InvalidArgument),
+        (false, 2, None, Code::NotFound),
+        (true, 2, None, Code::FailedPrecondition),
+    ] {
+        let mut controller = Controller::connect(&running.address).await;
+        if first {
+            controller.send(update(1, None)).await;
+            assert_eq!(controller.standing().await, Code::Ok as i32);
+        }
+        controller.send(update(device_id, config)).await;
+        let ended = controller.responses.message().await;
+        assert_eq!(ended.expect_err("it ends").code(), expected);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
