@@ -133,6 +133,12 @@ impl Key {
         }
     }
 
+    /// The same for a key of at most 16 bytes.
+    #[inline]
+    pub fn has_word(&self, mask: u128, wanted: u128) -> bool {
+        matches!(&self.bits, Bits::Word(key) if key & mask == wanted)
+    }
+
     /// The `width` bits, of 0 to 64, which end `end` whole bytes before the end of the key.
     #[inline]
     pub fn word(&self, end: usize, width: u32) -> u64 {

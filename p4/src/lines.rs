@@ -27,7 +27,32 @@ struct Line {
     count: Count,
 }
 
-/// What else is compared in tables of ranges or of long keys.
+/// What is compared besides the bits of a group.
+#[derive(Clone, Debug)]
+pub enum Besides {
+    /// In tables of short keys with one range, of which prefixes are found.
+    Short(Short),
+    /// In other tables with ranges or of long keys.
+    Wide(Wide),
+}
+
+/// What else is compared in tables of short keys with one range: a cache line.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub struct Short {
+    /// The bits that count, without the range.
+    pub mask: u128,
+    /// What they are.
+    pub bits: u128,
+    /// The lowest and highest of the range.
+    pub range: (u64, u64),
+    /// The bytes of the key behind the value of the range.
+    pub end: u32,
+    /// The bits of that value, which is 0 if it has none.
+    pub width: u32,
+}
+
+/// What else is compared in other tables of ranges, or of long keys.
 #[derive(Clone, Debug)]
 pub struct Wide {
     /// The bits that count, without ranges.
@@ -45,14 +70,16 @@ pub struct Wide {
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     lines: Vec<Line>,
-    /// None in tables of short keys without ranges.
+    /// None, or one for each entry: all entries of a table are compared in one way.
+    short: Vec<Short>,
+    /// The same.
     wide: Vec<Wide>,
 }
 
 impl Lines {
     /// Sets what is looked for of an entry, whose number is one of those that are there or the
     /// next, and that it has counted nothing. [`Self::set_group`] and [`Self::set_action`] follow.
-    pub fn set(&mut self, handle: usize, rank: i32, bits: &Bits, wide: Option<Wide>) {
+    pub fn set(&mut self, handle: usize, rank: i32, bits: &Bits, besides: Option<Besides>) {
         let line = Line {
             word: match bits {
                 Bits::Word(word) => *word,
@@ -66,8 +93,10 @@ impl Lines {
             count: Count::default(),
         };
         put(&mut self.lines, handle, line);
-        if let Some(wide) = wide {
-            put(&mut self.wide, handle, wide);
+        match besides {
+            Some(Besides::Short(short)) => put(&mut self.short, handle, short),
+            Some(Besides::Wide(wide)) => put(&mut self.wide, handle, wide),
+            None => {}
         }
     }
 
@@ -103,6 +132,11 @@ impl Lines {
     #[inline]
     pub fn fits(&self, handle: u32, group: u32, key: &Key) -> bool {
         let handle = handle as usize;
+        if let Some(short) = self.short.get(handle) {
+            let (low, high) = short.range;
+            let value = key.word(short.end as usize, short.width);
+            return key.has_word(short.mask, short.bits) && (low..=high).contains(&value);
+        }
         let Some(wide) = self.wide.get(handle) else {
             let line = &self.lines[handle];
             return line.group == group && *key.masked() == Bits::Word(line.word);

@@ -9,7 +9,7 @@ pub use crate::index::Handle;
 use crate::index::Index;
 use crate::int::Int;
 use crate::key::{Bits, Key};
-use crate::lines::{Lines, Wide};
+use crate::lines::{Besides, Lines, Short, Wide};
 use crate::meter::Meter;
 use crate::program::{KeyPart, Match, MatchKind, Table};
 
@@ -211,8 +211,8 @@ impl TableState {
         let rank = self.rank(&entry.key, entry.priority);
         let handle = self.free.pop().unwrap_or(self.entries.len());
         let places = masked(parts, &entry.key);
-        let wide = wide(parts, &entry.key);
-        self.lines.set(handle, rank, &places[0].1, wide);
+        let besides = besides(parts, &entry.key);
+        self.lines.set(handle, rank, &places[0].1, besides);
         self.lines.set_action(handle, entry.does.action());
         for (mask, key) in &places {
             let group = self.index.insert(mask, key, &self.lines, handle);
@@ -322,12 +322,13 @@ fn masked_once(parts: &[KeyPart], key: &[Match], prefix: Option<&(Int, Int)>) ->
     (Bits::new(&mask), Bits::new(&bytes))
 }
 
-/// What is compared of a key besides the bits of a group; `None` in tables of short keys without
-/// ranges.
-fn wide(parts: &[KeyPart], key: &[Match]) -> Option<Wide> {
+/// What is compared of a key besides the bits of a group, in one way for all entries of a table;
+/// `None` in tables of short keys without ranges.
+fn besides(parts: &[KeyPart], key: &[Match]) -> Option<Besides> {
     let (mask, bits) = masked_once(parts, key, None);
-    let has_ranges = parts.iter().any(|part| part.kind == MatchKind::Range);
-    if !has_ranges && matches!(bits, Bits::Word(_)) {
+    let ranges = parts.iter().filter(|part| part.kind == MatchKind::Range);
+    let widths: Vec<u32> = ranges.map(|part| part.width).collect();
+    if widths.is_empty() && matches!(bits, Bits::Word(_)) {
         return None;
     }
     let mut range = None;
@@ -338,17 +339,29 @@ fn wide(parts: &[KeyPart], key: &[Match]) -> Option<Wide> {
         };
         if range.is_none() && others.is_empty() && part.width <= u64::BITS {
             let behind = parts[at + 1..].iter();
-            let end = behind.map(|part| part.width.div_ceil(8) as usize).sum();
+            let end: usize = behind.map(|part| part.width.div_ceil(8) as usize).sum();
             range = Some((low.low(), high.low(), end, part.width));
         } else {
             others.push((at, low.clone(), high.clone()));
         }
     }
-    Some(Wide {
-        mask,
-        bits,
-        range,
-        others,
+    Some(match (mask, bits, &widths[..]) {
+        (Bits::Word(mask), Bits::Word(bits), [0..=u64::BITS]) => {
+            let (low, high, end, width) = range.unwrap_or((0, u64::MAX, 0, 0));
+            Besides::Short(Short {
+                mask,
+                bits,
+                range: (low, high),
+                end: end as u32,
+                width,
+            })
+        }
+        (mask, bits, _) => Besides::Wide(Wide {
+            mask,
+            bits,
+            range,
+            others,
+        }),
     })
 }
 
