@@ -71,6 +71,30 @@ async fn a_group_has_no_member_twice_and_keeps_its_max_size() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn number_0_is_that_of_no_member_and_no_group() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let action_profile_id = id("MyIngress.choice");
+    let member = EntityKind::ActionProfileMember(ActionProfileMember {
+        action_profile_id,
+        member_id: 0,
+        action: Some(action("MyIngress.set", &[7])),
+    });
+    let group = EntityKind::ActionProfileGroup(ActionProfileGroup {
+        action_profile_id,
+        group_id: 0,
+        members: Vec::new(),
+        max_size: 4,
+    });
+    for entity in [member, group] {
+        let added = done(&mut controller, UpdateType::Insert, entity.clone()).await;
+        assert_eq!(added, Code::InvalidArgument);
+        let removed = done(&mut controller, UpdateType::Delete, entity).await;
+        assert_eq!(removed, Code::NotFound);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_action_set_takes_the_place_of_another_in_a_full_profile() {
     let running = start(true).await;
     let mut controller = Controller::primary(&running.address, 1).await;

@@ -61,6 +61,21 @@ fn a_router_forwards_between_its_ports_and_counts() {
 }
 
 #[test]
+fn a_port_has_a_link_until_it_goes_or_has_none_also_with_another_program() {
+    let mut switch = switch(ROUTER, ROUTES, [1, 2]);
+    switch.set_link(2, false).expect("it is there");
+    switch.set_program(Program::load(FIREWALL).expect("it is right"), 1);
+    assert!(switch.switch().has_link(1) && !switch.switch().has_link(2));
+    switch.remove_port(1).expect("it is there");
+    assert!(!switch.switch().has_link(1));
+    for port in [1, 2] {
+        switch.add_port(port).expect("it is a port");
+    }
+    assert!(switch.switch().has_link(1) && !switch.switch().has_link(2));
+    assert_eq!(switch.set_link(3, false), Err(P4Error::NoPort(3)));
+}
+
+#[test]
 fn what_is_for_a_port_that_is_gone_is_counted() {
     let mut switch = switch(ROUTER, ROUTES, [1, 2]);
     switch.remove_port(2).expect("it is there");

@@ -267,6 +267,9 @@ fn check(kind: UpdateType, id: u32, there: bool) -> Result<()> {
         let what = format!("numbers from {FIRST_OWN} on are the switch's own");
         return Err(Refusal::invalid(what));
     }
+    if kind == UpdateType::Insert && id == 0 {
+        return Err(Refusal::invalid("number 0 means all members or groups"));
+    }
     match (kind, there) {
         (UpdateType::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is there already")),
         (UpdateType::Modify | UpdateType::Delete, false) => {
