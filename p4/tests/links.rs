@@ -7,13 +7,24 @@ use bofuss_p4::{
     Switch,
 };
 
-/// What leaves.
+/// What leaves, and what is told of it.
 #[derive(Default)]
-struct Left(Vec<Sent>);
+struct Left {
+    sent: Vec<Sent>,
+    steps: Vec<String>,
+}
 
 impl Sink for Left {
     fn transmit(&mut self, sent: Sent) {
-        self.0.push(sent);
+        self.sent.push(sent);
+    }
+
+    fn traces(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, _depth: usize, text: String) {
+        self.steps.push(text);
     }
 }
 
@@ -49,7 +60,7 @@ fn chosen(switch: &mut Switch) -> [u8; 6] {
     [0, 1, 2, 3, 4, 5].map(|hash| {
         let mut left = Left::default();
         switch.receive(0, &[2, hash, 0, 0], 0, &mut left);
-        left.0[0].frame[3]
+        left.sent[0].frame[3]
     })
 }
 
@@ -84,6 +95,25 @@ fn a_group_whose_members_have_no_links_does_nothing() {
     assert_eq!(chosen(&mut switch), [0; 6]);
     switch.set_link(7, true);
     assert_eq!(chosen(&mut switch), [1, 1, 2, 1, 1, 2]);
+}
+
+#[test]
+fn a_trace_tells_which_member_is_chosen_and_by_which_hash() {
+    let (mut switch, profile) = selecting();
+    for (watched, is_up, told) in [
+        (2, true, "group 1: hash 0x5 chooses member 2"),
+        (2, false, "group 1: hash 0x5 chooses member 1"),
+        (1, true, "group 1: hash 0x5 chooses member 2"),
+    ] {
+        switch.set_link(7, is_up);
+        let set = switch.set_watched_group(profile, 1, &[(1, 1), (2, 1)], &[(watched, 7)]);
+        set.expect("they are there");
+        let mut left = Left::default();
+        switch.explain(0, &[2, 5, 0, 0], 0, &mut left);
+        let steps = left.steps;
+        assert!(steps.iter().any(|step| step == told), "{steps:#?}");
+        assert_eq!(left.sent.len(), 1);
+    }
 }
 
 #[test]
@@ -131,7 +161,7 @@ fn to(port: u32, instance: u16) -> Replica {
 fn ports(switch: &mut Switch, key: u8) -> Vec<u32> {
     let mut left = Left::default();
     switch.receive(0, &[1, key, 0, 0, 0, 0, 0, 0], 0, &mut left);
-    let mut ports: Vec<u32> = left.0.iter().map(|sent| sent.port).collect();
+    let mut ports: Vec<u32> = left.sent.iter().map(|sent| sent.port).collect();
     ports.sort_unstable();
     ports
 }

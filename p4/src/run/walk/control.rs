@@ -169,17 +169,23 @@ impl<S: Sink> Walk<'_, S> {
                 return Some(*action);
             }
             Does::Member(member) => *member,
-            Does::Group(group) => {
-                let selector = self.program.profiles[table.profile?].selector.as_ref()?;
-                let input = self.packet.input(self.program, &selector.input, Vec::new());
-                let hash = selector.algorithm.compute(&input, 0);
-                self.state.profiles[table.profile?].choose(*group, hash)?
-            }
+            Does::Group(group) => self.choose(table, *group)?.1,
         };
         let profile = &self.state.profiles[table.profile?];
         let (action, data) = profile.members().get(&member)?;
         parameters.clone_from(data);
         Some(*action)
+    }
+
+    /// The hash of the packet for a group of a table's profile, and the member that it chooses;
+    /// `None` if there is none to choose.
+    fn choose(&self, table: &Table, group: u32) -> Option<(u64, u32)> {
+        let profile = table.profile?;
+        let selector = self.program.profiles[profile].selector.as_ref()?;
+        let input = self.packet.input(self.program, &selector.input, Vec::new());
+        let hash = selector.algorithm.compute(&input, 0);
+        let member = self.state.profiles[profile].choose(group, hash)?;
+        Some((hash, member))
     }
 
     fn trace_table(
@@ -214,8 +220,22 @@ impl<S: Sink> Walk<'_, S> {
             Some(_) => None,
             None => crate::show::near_miss(table, state, &values).map(shortened),
         };
+        let does = match hit {
+            Some(handle) => state.get(handle).map(|entry| &entry.does),
+            None => state.default.as_ref(),
+        };
+        let chosen = match does {
+            Some(Does::Group(group)) => Some(match self.choose(table, *group) {
+                Some((hash, member)) => {
+                    format!("group {group}: hash {hash:#x} chooses member {member}")
+                }
+                None => format!("group {group}: no member can be chosen"),
+            }),
+            Some(Does::Member(member)) => Some(format!("member {member}")),
+            Some(Does::Action(..)) | None => None,
+        };
         self.sink.step(1, text);
-        if let Some(text) = near {
+        for text in [near, chosen].into_iter().flatten() {
             self.sink.step(2, text);
         }
     }
