@@ -53,7 +53,7 @@ use generate::Generate;
 use ofctl::difference;
 use ofctl::order::{Order, SortDirection};
 use ofctl::wording::PortNames;
-use output::say;
+use output::{complain, say};
 use talk::Talk;
 use verb::{Command, FlowSource, Made, Requests, TextStyle, Verb};
 use verbs::{BUNDLE, BUNDLE_HINT};
@@ -397,7 +397,7 @@ async fn connect(cli: &Cli, address: &ActiveAddress, command: &Command) -> Resul
         Failure::Failed(format!("{address}: {error}{hint}"))
     })?;
     if cli.verbose {
-        eprintln!("dpctl: {address} speaks OpenFlow {}", client.version());
+        complain(&format!("{address} speaks OpenFlow {}", client.version()));
     }
     Ok(client)
 }
@@ -449,7 +449,9 @@ fn words() -> Result<Vec<String>, Failure> {
             .or_else(|| word.strip_prefix("-v").filter(|rest| !rest.is_empty()));
         match spec {
             Some(spec) if spec.trim_start_matches('v').is_empty() => words.push("-v".into()),
-            Some(spec) => eprintln!("dpctl: {spec} is ignored: --verbose takes no modules here"),
+            Some(spec) => complain(&format!(
+                "{spec} is ignored: --verbose takes no modules here"
+            )),
             None => words.push(word),
         }
     }

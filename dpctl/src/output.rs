@@ -11,9 +11,9 @@ pub(crate) fn say(text: impl AsRef<str>) {
     say_raw(&without_controls(text.as_ref()));
 }
 
-/// Prints one error line, also with control characters escaped.
+/// Prints one error line, also with control characters escaped. If its reader is gone, it is lost.
 pub(crate) fn complain(text: &str) {
-    eprintln!("dpctl: {}", OneLine(text));
+    let _ = writeln!(std::io::stderr(), "dpctl: {}", OneLine(text));
 }
 
 /// A text of many lines in which control characters, but for ends of lines and tabs, are escaped.

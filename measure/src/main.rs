@@ -38,7 +38,7 @@ use crate::error::Result;
 use crate::generate::Generate;
 use crate::openqflow::live_shares::SharesArguments;
 use crate::runs::cli::MeterCommand;
-use crate::tell::tell;
+use crate::tell::{say, tell};
 use crate::testbed::setup::Setup;
 use crate::testbed::traffic::Load;
 
@@ -164,8 +164,10 @@ fn run(verb: CliCommand) -> Result<()> {
     match verb {
         CliCommand::Meter(command) => runs::cli::run(command)?,
         CliCommand::Generate { what } => {
-            generate::print(what, Cli::command(), &mut std::io::stdout())
+            let mut text = Vec::new();
+            generate::print(what, Cli::command(), &mut text)
                 .map_err(|e| format!("output: {e}"))?;
+            say(String::from_utf8_lossy(&text).trim_end())?;
         }
         CliCommand::Bench {
             cases,
@@ -187,14 +189,15 @@ fn run(verb: CliCommand) -> Result<()> {
             };
             let mut report = bench::run(&wanted)?;
             report.write(&out)?;
-            println!("{}\nwritten to {}", report.table(), out.display());
+            let table = report.table();
+            say(format_args!("{table}\nwritten to {}", out.display()))?;
             if !report.failures.is_empty() {
                 return Err(format!("what failed:\n{}", report.failures.join("\n")).into());
             }
         }
         CliCommand::Fairness { out, trace } => {
             let table = openqflow::fairness::run(&out, trace.as_deref())?;
-            println!("{table}\nwritten to {}", out.display());
+            say(format_args!("{table}\nwritten to {}", out.display()))?;
         }
         CliCommand::Shares(arguments) => arguments.run()?,
         CliCommand::Page { run, docs } => bench::page::write(&run, &docs)?,
@@ -212,7 +215,9 @@ fn run(verb: CliCommand) -> Result<()> {
             };
             let took = testbed::traffic::send(&interface, load)?;
             let rate = frames as f64 / took.as_secs_f64();
-            println!("{frames} frames in {took:?}: {rate:.0} per second");
+            say(format_args!(
+                "{frames} frames in {took:?}: {rate:.0} per second"
+            ))?;
         }
         CliCommand::Echo { address, port } => testbed::echo::serve(address, port, || false)?,
         CliCommand::Rtt {
@@ -221,19 +226,19 @@ fn run(verb: CliCommand) -> Result<()> {
             count,
             size,
         } => {
-            print_times(&testbed::echo::ask((address, port), count, size, false)?);
+            print_times(&testbed::echo::ask((address, port), count, size, false)?)?;
         }
     }
     Ok(())
 }
 
-/// Prints times, which are in nanoseconds.
-fn print_times(times: &Histogram<u64>) {
+/// Prints times, which are in nanoseconds. Errors: those of [`say`].
+fn print_times(times: &Histogram<u64>) -> Result<()> {
     for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("most", 1.0)] {
         let us = times.value_at_quantile(quantile) as f64 / 1000.0;
-        println!("{name} {us:.1} us");
+        say(format_args!("{name} {us:.1} us"))?;
     }
-    println!("mean {:.1} us", times.mean() / 1000.0);
+    say(format_args!("mean {:.1} us", times.mean() / 1000.0))
 }
 
 /// The set-ups with these names; without names, those that this machine has.

@@ -7,6 +7,7 @@ use std::{fs, io, thread};
 
 use crate::config::Options;
 use crate::error::{Result, context};
+use crate::output::say;
 use crate::process::Process;
 use crate::reload::ConfigSource;
 
@@ -79,7 +80,7 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
         process.until(std::future::ready(())).await?;
     }
     played?;
-    println!("\nCleaned up.");
+    say!("\nCleaned up.");
     Ok(())
 }
 
@@ -121,7 +122,7 @@ fn what_next() -> Result<()> {
     scenes::title("What next");
     lines
         .iter()
-        .for_each(|(words, what)| println!("  {words:25} {what}"));
+        .for_each(|(words, what)| say!("  {words:25} {what}"));
     Ok(())
 }
 
@@ -134,12 +135,12 @@ fn while_up(process: &Process, lab: &Lab) -> Result<()> {
     let dpctl = dpctl_path.display();
     let enter = enter_command(pid, &path(lab.host(1)));
     scenes::title("Running until Ctrl-C. In another shell, try");
-    println!("  a shell in host h1       {enter} sh");
-    println!("  h1 pings h3              {enter} ping -c 3 10.0.0.3");
-    println!("  the flow table           {dpctl} unix:{socket} dump-flows");
-    println!("  a flow of your own       {dpctl} unix:{socket} add-flow in_port=3,actions=drop");
-    println!("  another tool             ovs-ofctl -O OpenFlow13 dump-ports unix:{socket}");
-    println!(
+    say!("  a shell in host h1       {enter} sh");
+    say!("  h1 pings h3              {enter} ping -c 3 10.0.0.3");
+    say!("  the flow table           {dpctl} unix:{socket} dump-flows");
+    say!("  a flow of your own       {dpctl} unix:{socket} add-flow in_port=3,actions=drop");
+    say!("  another tool             ovs-ofctl -O OpenFlow13 dump-ports unix:{socket}");
+    say!(
         "  a controller decides     {} demo --keep --controller tcp:127.0.0.1:6653",
         program.display()
     );

@@ -14,6 +14,8 @@ use bofuss_ports::{OpenError, PortError};
 use bofuss_sim::scenario::ScenarioError;
 use rustix::io::Errno;
 
+use crate::output::tell;
+
 /// The result of a command, or the reason why it failed.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -55,7 +57,7 @@ impl Error {
     /// Prints the error of a program. Returns the exit code: 2 for a wrong command line, as clap
     /// has it, else 1.
     pub fn report(&self, program: &str) -> ExitCode {
-        eprintln!("{program}: {self}");
+        tell!("{program}: {self}");
         match self.kind {
             ErrorKind::Usage => ExitCode::from(2),
             ErrorKind::NoPermission | ErrorKind::Failed => ExitCode::FAILURE,

@@ -181,8 +181,10 @@ fn bofuss() -> ExitCode {
         CliCommand::Web(options) => options.run(),
         CliCommand::Reload { name } => ctl::reload(name.as_deref()).and_then(|text| print(&text)),
         CliCommand::Generate { what } => {
-            let printed = generate::print(what, Cli::command(), &mut std::io::stdout());
-            printed.map_err(Error::from)
+            let mut text = Vec::new();
+            let made = generate::print(what, Cli::command(), &mut text);
+            made.map_err(Error::from)
+                .and_then(|()| print(&String::from_utf8_lossy(&text)))
         }
     };
     match result {

@@ -20,7 +20,7 @@ use bofuss_embed::record::{
 use bofuss_ext::trace::Trace;
 
 use crate::error::{Result, context};
-use crate::output::print;
+use crate::output::{print, tell};
 use crate::run::remake_switch;
 
 use messages::RecordedMessages;
@@ -174,7 +174,7 @@ impl Replay<'_> {
     /// Prints what is missing in the record `name`, and what differs from it.
     fn report(&self, name: &impl Display) {
         for told in self.warnings.iter().chain(&self.differences) {
-            eprintln!("{name}, {told}");
+            tell!("{name}, {told}");
         }
     }
 

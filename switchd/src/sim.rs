@@ -24,7 +24,7 @@ use refusals::Refusals;
 use tcp_controller::{Lateness, TcpController};
 
 use crate::error::{Error, Result, context};
-use crate::output::print;
+use crate::output::{print, tell};
 
 /// Options of `bofuss sim`: the files to run, and those to write.
 #[derive(clap::Args)]
@@ -82,19 +82,19 @@ impl SimOptions {
             print(&summary(&statistics))?;
         }
         for line in reporter.refusals.lines() {
-            eprintln!("{name}: {line}");
+            tell!("{name}: {line}");
         }
         ran?;
         let late = lateness.get();
         if late > 0 {
-            eprintln!(
+            tell!(
                 "bofuss: {late} times a controller sent messages after it had answered; another \
                  run may differ"
             );
         }
         let failures = scenario.failures(&statistics);
         for failure in &failures {
-            eprintln!("{name}: {failure}");
+            tell!("{name}: {failure}");
         }
         let mut failed: Vec<usize> = failures.iter().map(|failure| failure.number).collect();
         failed.dedup();
@@ -148,7 +148,7 @@ fn read_scenario(
     let built = Scenario::build(&text, seed, &mut surroundings);
     let scenario = built.map_err(context(&name))?;
     for warning in scenario.warnings() {
-        eprintln!("{name}: {warning}");
+        tell!("{name}: {warning}");
     }
     Ok(scenario)
 }

@@ -18,7 +18,7 @@ use crate::reports::html_table::HtmlTable;
 use crate::reports::markdown::{fill_page, markdown};
 use crate::runs::machine::host;
 use crate::subject::{isolated, own_folder};
-use crate::tell::tell;
+use crate::tell::{say, tell};
 use crate::testbed::forwarder::{Forwarder, SwitchPlan};
 use crate::testbed::net::{
     A_ADDRESS, B_ADDRESS, B_MAC, Bed, HOST_PORT, SWITCH_PORTS, context, mac_text, run, run_batch,
@@ -112,7 +112,7 @@ impl SharesArguments {
         };
         let runs = measure(&names, self.rounds, load)?;
         let text = markdown(&report(&runs)) + &format!("\n{}\n", host().join("; "));
-        println!("{text}");
+        say(&text)?;
         self.write(&runs)?;
         match &self.page {
             Some(page) => fill_page(page, VERB, &text),

@@ -20,6 +20,7 @@ use crate::subject::forward;
 use crate::subject::reflector::reflect_all;
 use crate::subject::time_stamps::TimeStamps;
 use crate::subject::{TestSubject, virtual_stamps};
+use crate::tell::say;
 use crate::testbed::traffic::open_whole;
 
 /// The user's commands.
@@ -100,7 +101,10 @@ pub fn run(command: MeterCommand) -> Result<()> {
     match command {
         MeterCommand::List => {
             for case in CASES {
-                println!("{:16} {}; after {}", case.name, case.title, case.source);
+                say(format_args!(
+                    "{:16} {}; after {}",
+                    case.name, case.title, case.source
+                ))?;
             }
         }
         MeterCommand::Run(arguments) => arguments.run()?,
@@ -117,7 +121,7 @@ pub fn run(command: MeterCommand) -> Result<()> {
         MeterCommand::Paper(arguments) => arguments.run()?,
         MeterCommand::Compare { first, second } => {
             let table = compare::table(&Results::read(&first)?, &Results::read(&second)?);
-            print!("{table}");
+            say(table.trim_end_matches('\n'))?;
         }
         MeterCommand::Reflect { interface } => {
             signals::listen();
@@ -157,6 +161,5 @@ fn calibrate(out: &Path, ports: &[String], stamps: Option<TimeStamps>, short: bo
         _ => return Err("--ports takes two interfaces, as A,B".into()),
     };
     store.set_calibration(&calibration)?;
-    println!("{}", calibration.sentences().join("\n"));
-    Ok(())
+    say(calibration.sentences().join("\n"))
 }

@@ -22,7 +22,7 @@ use crate::runs::run_arguments::{ORIGINAL_FOLDER, REPORT, RunArguments, repeats}
 use crate::runs::runner::{self, left};
 use crate::statistics::numbers::lasting;
 use crate::subject::{SetupName, own_folder};
-use crate::tell::tell;
+use crate::tell::{say, tell};
 
 /// Seconds that starting and stopping a set-up take, for the time that is announced.
 const SETUP_SECONDS: f64 = 3.0;
@@ -80,10 +80,10 @@ impl PaperArguments {
         };
         let store = Store::open(&self.out)?;
         for (name, text) in [(REPORT, &report), (MARKDOWN, &markdown(&report))] {
-            println!("{}", store.write(name, text)?.display());
+            say(store.write(name, text)?.display())?;
         }
         let files = thesis::write(&self.out, &report, &methods)?;
-        println!("{}", files.display());
+        say(files.display())?;
         match &self.page {
             Some(page) => {
                 let verb = format!("paper {}", self.number);

@@ -24,6 +24,7 @@ use crate::runs::signals;
 use crate::subject::controller::{ControlSession, STALL_SECONDS, SwitchAddress, offered_versions};
 use crate::subject::time_stamps::TimeStamps;
 use crate::subject::{SetupName, TestSubject, isolated, own_folder, virtual_stamps};
+use crate::tell::say;
 
 /// Rules that a switch that was not started here is given at most, and any in the shortest form,
 /// unless the user says otherwise.
@@ -141,10 +142,9 @@ pub fn report(folder: &Path) -> Result<()> {
     let results = Results::read(folder)?;
     let page = html::report(&results);
     let path = Store::open(folder)?.write(REPORT, &page)?;
-    println!("{}", path.display());
+    say(path.display())?;
     let files = thesis::write(folder, &page, &[methods::paragraph(&results)])?;
-    println!("{}", files.display());
-    Ok(())
+    say(files.display())
 }
 
 /// Runs the plan, and adds to the record what has changed of the machine until its end.

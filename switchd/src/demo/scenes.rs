@@ -18,6 +18,7 @@ use tokio::runtime::Runtime;
 use super::lab::{Lab, REPLY_WAIT, address, mac};
 use super::traffic;
 use crate::error::{Result, context};
+use crate::output::say;
 
 const DRAWING: &str = "
                   +------------------ s1 -------------------+
@@ -48,12 +49,12 @@ pub(super) fn play(lab: &Lab, socket: &Path, controller: Option<&str>) -> Result
     let mut switch = Remote::connect(socket)?;
     match controller {
         Some(address) => {
-            println!("{HOSTS_ONLY}\nThe controller at {address} decides what the switch does.");
+            say!("{HOSTS_ONLY}\nThe controller at {address} decides what the switch does.");
             traffic::wait_for_controller(lab);
         }
         None => {
-            println!("Three hosts on one switch, which does only what its tables say.");
-            println!("{DRAWING}");
+            say!("Three hosts on one switch, which does only what its tables say.");
+            say!("{DRAWING}");
             wrong_entry(lab, &mut switch)?;
         }
     }
@@ -79,11 +80,11 @@ fn wrong_entry(lab: &Lab, switch: &mut Remote) -> Result<()> {
     }
     title("h1 pings");
     let time = traffic::ping(lab, 1, 2, LOST_WAIT)?;
-    println!("  h1 -> h2   {time}");
+    say!("  h1 -> h2   {time}");
     if traffic::ping(lab, 1, 3, LOST_WAIT).is_ok() {
         return Err("h3 answers, although the entry for it is wrong".into());
     }
-    println!("  h1 -> h3   no answer");
+    say!("  h1 -> h3   no answer");
     title("Why? The switch explains the path of that packet: dpctl trace");
     switch.explain(3)?;
     title("The entry for h3 has a wrong digit. The repair");
@@ -134,7 +135,7 @@ impl Remote {
     }
 
     fn add_group(&mut self, text: &str) -> Result<()> {
-        println!("  add-group {text}");
+        say!("  add-group {text}");
         let group = parse_group(text, GroupModCommand::ADD, &self.catalogue);
         self.tell(Message::GroupMod(group.map_err(context(text))?))
     }
@@ -145,7 +146,7 @@ impl Remote {
             FlowModCommand::DELETE => "del-flows",
             _ => "add-flow",
         };
-        println!("  {verb} {text}");
+        say!("  {verb} {text}");
         let flow = parse_flow(text, command, &self.catalogue);
         self.tell(Message::FlowMod(flow.map_err(context(text))?))
     }
@@ -158,7 +159,7 @@ impl Remote {
         };
         if let ReplyBody::Flow(entries) = reply.body {
             for entry in entries {
-                println!("  {}", Text(&entry));
+                say!("  {}", Text(&entry));
             }
         }
         Ok(())
@@ -174,7 +175,7 @@ impl Remote {
         };
         let text = Trace::read(&String::from_utf8_lossy(&trace.data.0))?.to_string();
         for line in text.lines() {
-            println!("  {}", bold_if(line.contains("1 bit differs"), line));
+            say!("  {}", bold_if(line.contains("1 bit differs"), line));
         }
         Ok(())
     }
@@ -182,7 +183,7 @@ impl Remote {
 
 /// Prints the title of a scene.
 pub(super) fn title(text: &str) {
-    println!("\n{}", bold_if(true, text));
+    say!("\n{}", bold_if(true, text));
 }
 
 /// The text, in bold if it stands out and this is a terminal.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::lab::{HOSTS, Lab, REPLY_WAIT, address, run};
 use crate::error::{Result, context};
+use crate::output::say;
 
 /// The time that the TCP transfer runs.
 const TRANSFER: Duration = Duration::from_secs(3);
@@ -48,7 +49,7 @@ pub(super) fn ping_all(lab: &Lab) -> Result<()> {
         for to in (1..=HOSTS).filter(|to| *to != from) {
             let time = ping(lab, from, to, PING_WAIT)
                 .map_err(context(format_args!("h{from} does not reach h{to}")))?;
-            println!("  h{from} -> h{to}   {time}");
+            say!("  h{from} -> h{to}   {time}");
         }
     }
     Ok(())
@@ -115,7 +116,7 @@ fn show_rate(stream: &mut TcpStream) -> io::Result<()> {
     }
     let time = start.elapsed();
     let clear = if live { "\r" } else { "" };
-    println!(
+    say!(
         "{clear}  {} MB in {:.1} s: {:.2} Gbit/s",
         total / 1_000_000,
         time.as_secs_f64(),
