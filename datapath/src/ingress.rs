@@ -19,7 +19,7 @@ pub(crate) fn receive<S: Sink, E: FrameEngine>(
     let ingress = cx.pipeline.ports.get_mut(&port);
     let block = match &ingress {
         Some(ingress) => ingress.ingress_block(),
-        None => Some(DropReason::NoSuchPort),
+        None => Some(DropReason::NoSuchIngress),
     };
     let unknown_types = match &ingress {
         Some(ingress) if ingress.without_ethernet => note_types(frames),
@@ -68,7 +68,7 @@ pub(crate) fn catch_up<S: Sink, E: FrameEngine>(cx: &mut Context<'_, S, E>) {
     match cx.pipeline.ports.get(&port).map(Port::ingress_block) {
         Some(None) => E::receive_burst(cx, port, &mut frames),
         blocked => {
-            let reason = blocked.flatten().unwrap_or(DropReason::NoSuchPort);
+            let reason = blocked.flatten().unwrap_or(DropReason::NoSuchIngress);
             frames.drain(..).for_each(|_| cx.drop(reason));
         }
     }

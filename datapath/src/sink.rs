@@ -157,6 +157,7 @@ drop_reasons! {
     TableMiss "table_miss" "no entry of the table matches";
     NoOutput "no_output" "the entry's actions send the packet nowhere";
     NoSuchPort "no_such_port" "the output port does not exist";
+    NoSuchIngress "no_such_ingress" "the ingress port does not exist";
     PortDown "port_down" "the port is administratively down";
     LinkDown "link_down" "the output port has no link";
     NoReceive "no_recv" "the ingress port is set to receive nothing";

@@ -126,7 +126,7 @@ verbs! {
         "print this connection's role, or request another";
     "status" "[KEY]" Own own::status: "print whether switch and controllers are connected";
     "trace" "PACKET" Own trace::make:
-        "explain what happens to a packet: HEX, IN_PORT HEX or in_port=1,tcp,tcp_dst=80";
+        "explain what happens to a packet: HEX (port 1), IN_PORT HEX or in_port=1,tcp,tcp_dst=80";
     "draw-states" "TABLE" Own states::draw:
         "print a drawing (SVG) of a table's state machine, with the flows in each state";
     "watch" "[SECONDS [COUNT]]" Own own::watch: "print ports and tables periodically, with rates";

@@ -196,7 +196,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "trace",
         "[--json] [--names] PACKET",
-        "explain what happens to a packet: HEX, IN_PORT HEX, or in_port=1,tcp,tcp_dst=80",
+        "explain what happens to a packet: HEX (port 1), IN_PORT HEX, or in_port=1,tcp,tcp_dst=80",
     ),
     (
         TRACE_NEXT,

@@ -122,7 +122,7 @@ fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
 /// A packet that its port would not accept is shown as dropped, as if it had been received.
 pub(crate) fn trace<S: Sink, E: EngineNotes>(cx: &mut Context<'_, S, E>, mut packet: Packet) {
     let ingress = cx.pipeline.ports.get(&packet.in_port());
-    match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {
+    match ingress.map_or(Some(DropReason::NoSuchIngress), Port::ingress_block) {
         None => {
             cx.lane.work.begin_frame();
             cx.lane.work.searches = LOST_SEARCHED;
@@ -166,6 +166,37 @@ mod tests {
                 self.0.push(lost.len());
             }
         }
+    }
+
+    /// Keeps the reasons of drops.
+    struct Drops(Vec<DropReason>);
+
+    impl Sink for Drops {
+        const TRACES: bool = true;
+        const DRY: bool = true;
+        fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
+        fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
+        fn flow_removed(&mut self, _: FlowRemoved) {}
+        fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
+        fn set_link(&mut self, _: PortNo, _: bool) {}
+        fn step(&mut self, step: Step<'_>) {
+            if let Step::Drop(reason) = step {
+                self.0.push(reason);
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_of_a_port_that_is_not_there_ends_for_that_reason() {
+        let catalogue = Arc::new(Catalogue::default());
+        let pool = Pool::new(1 << 20);
+        let mut datapath: Datapath = Datapath::new(Config::default(), catalogue, pool);
+        let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), craft::Layer::new(0x88b5, &[0]));
+        let frame = datapath.pool().frame(&bytes).expect("within the limit");
+        let mut drops = Drops(Vec::new());
+        let packet = Packet::new(frame, PortNo(9));
+        datapath.control(Time(0), &mut drops).trace(packet);
+        assert_eq!(drops.0, [DropReason::NoSuchIngress]);
     }
 
     /// A packet passes 60 tables, each with 50 entries that it does not match.

@@ -36,13 +36,16 @@ fn is_hex(text: &str) -> bool {
 
 /// Reads a packet and returns its ingress port and the frame. The text is either pairs of
 /// hexadecimal digits, perhaps after `IN_PORT` and a blank; or fields, as
-/// `in_port=1,tcp,nw_dst=10.0.0.1`. Fields that are not named are 0, except the ingress port (1),
-/// the TTL (64) and the Ethernet addresses (those of two hosts).
+/// `in_port=1,tcp,nw_dst=10.0.0.1`. Three words or more of two digits each are all bytes. Fields
+/// that are not named are 0, except the ingress port (1), the TTL (64) and the Ethernet addresses
+/// (those of two hosts).
 ///
 /// Errors: what is wrong, or which field such a packet cannot have.
 pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8>), ParseError> {
     let text = text.trim();
-    let are_bytes = text.split(' ').all(|word| word.len() == 2);
+    let mut words = text.split(' ');
+    // No frame has one byte: two words are a port and digits.
+    let are_bytes = text.len() > 5 && words.all(|word| word.len() == 2);
     let blank = find_unquoted(text, &[' ']).filter(|_| !are_bytes);
     let (port, digits) = text.split_at(blank.unwrap_or(0));
     if blank.is_some() && is_hex(digits) {

@@ -198,6 +198,9 @@ fn a_packet_has_the_fields_that_are_written() {
     assert_eq!(packet("in_port=3").map(|made| made.0), Ok(PortNo(3)));
     assert_eq!(packet("7 0102"), Ok((PortNo(7), [1, 2].into())));
     assert_eq!(packet("01 02 03"), Ok((PortNo(1), [1, 2, 3].into())));
+    assert_eq!(packet("99 00"), Ok((PortNo(99), [0].into())));
+    assert_eq!(packet("12 010203"), Ok((PortNo(12), [1, 2, 3].into())));
+    assert_eq!(packet("ff 00"), Ok((PortNo(1), [0xff, 0].into())));
     assert_eq!(packet("01:02"), Ok((PortNo(1), [1, 2].into())));
     assert_eq!(packet("tcp,nw_ttl=3").expect("it can be made").1[22], 3);
 }
