@@ -13,6 +13,7 @@ use bofuss_channel::{RunSocket, permitted, run_sockets};
 use bofuss_ports::CaptureFile;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+use crate::config::OF_MESSAGES;
 use crate::control::COMMANDS;
 use crate::error::{Result, context};
 use crate::successor::HAND_OVER;
@@ -82,7 +83,9 @@ pub fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
         [command, ..] if command == HAND_OVER => {
             return Err("hand-over: use bofuss run --replace, which asks for it".into());
         }
-        [command, _, file, ..] if command == "capture" => Some(CaptureTarget::open(file)?),
+        [command, port, file, ..] if command == "capture" => {
+            Some(CaptureTarget::open(port, file)?)
+        }
         [command, files @ ..] if command == "save-config" => {
             let [file] = files else {
                 let wanted = "save-config needs one FILE, in quotes if its name has blanks";
@@ -175,10 +178,14 @@ struct CaptureTarget {
 }
 
 impl CaptureTarget {
-    /// Opens the file of this name, and makes the name an absolute path. Errors: the file's, with
-    /// its name.
-    fn open(name: &mut String) -> Result<Self> {
+    /// Opens the file of this name, for frames of a port or OpenFlow messages, and makes the name
+    /// an absolute path. Errors: the file's, with its name, or that it has blanks.
+    fn open(port: &str, name: &mut String) -> Result<Self> {
         let path = std::path::absolute(&name).map_err(context(&name))?;
+        if port != OF_MESSAGES && path.to_string_lossy().contains(' ') {
+            let path = path.display();
+            return Err(format!("{path}: a FILE has no blanks, as a FLOW comes after one").into());
+        }
         let exists = path.symlink_metadata().is_ok();
         let file = CaptureFile::open(&path).map_err(context(&name))?;
         *name = path.to_string_lossy().into_owned();
@@ -268,4 +275,16 @@ pub fn find_near(name: &str) -> Result<PathBuf> {
 /// The control sockets of the switch `name`, or of all switches that answer.
 fn sockets(name: Option<&str>) -> Result<Vec<RunSocket>> {
     permitted(run_sockets("ctl", name)).map_err(|refusal| format!("{refusal}: use sudo").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capture_of_frames_goes_to_no_file_with_blanks() {
+        let mut name = "/nowhere/my file.pcap".to_string();
+        let refused = CaptureTarget::open("1", &mut name);
+        assert!(refused.is_err_and(|error| error.text.contains("a FILE has no blanks")));
+    }
 }

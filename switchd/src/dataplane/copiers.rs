@@ -68,7 +68,11 @@ impl Copied<'_> {
         }
         // A wrong flow is reported before the file is created.
         let target_port = CopyTarget::Port(port);
-        let mut copier = FrameCopier::new(port, flow, self.catalogue, name, target_port)?;
+        let made = FrameCopier::new(port, flow, self.catalogue, name, target_port);
+        let mut copier = made.map_err(|error| match &target {
+            NewTarget::File(_) => error.map(|text| text + " (a FILE has no blanks)"),
+            NewTarget::Port => error,
+        })?;
         copier.words = words.into();
         let is_tun = |spec: &PortSpec| matches!(spec.kind, PortKind::Tun(_));
         let mut specs = self.ports.iter();
@@ -206,4 +210,29 @@ fn port_named(ports: &[PortSpec], word: &str) -> Result<PortNo> {
 /// Errors: there is no port of this name.
 pub(super) fn no_port<T>(word: &str) -> Result<T> {
     Err(format!("there is no port {word} ('ports' lists them)").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{self, Options};
+
+    #[test]
+    fn what_is_behind_a_blank_in_the_name_of_a_file_is_no_flow_and_says_why() {
+        let options = Options {
+            ports: vec!["tap:a".into()],
+            ..Options::default()
+        };
+        let catalogue = Catalogue::default();
+        let specs = config::ports(&options).expect("it is right");
+        let copied = Copied {
+            others: 0,
+            catalogue: &catalogue,
+            switch: "s",
+            ports: &specs,
+        };
+        let refused = copied.copier("1 /nowhere/my file.pcap", NewTarget::File(None));
+        let said = |error: crate::error::Error| error.text.contains("(a FILE has no blanks)");
+        assert!(refused.is_err_and(said));
+    }
 }
