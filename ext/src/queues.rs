@@ -77,10 +77,11 @@ fn number(text: &str) -> Result<u16, ParseError> {
 }
 
 fn rate(text: &str) -> Result<Rate, ParseError> {
-    let share = text.parse().ok().filter(|share| *share <= 1000);
-    share
-        .map(Rate::PerMille)
-        .map_or_else(|| parse_kbps(text).map(Rate::Kbps), Ok)
+    if let Some(share) = text.parse::<u16>().ok().filter(|share| *share <= 1000) {
+        return Ok(Rate::PerMille(share));
+    }
+    let kbps = parse_kbps(text).map_err(|error| format!("{error}, or a share, 0 to 1000"))?;
+    Ok(Rate::Kbps(kbps))
 }
 
 /// A queue's text form, as [`parse`] reads it.
@@ -112,8 +113,7 @@ pub fn parse_kbps(text: &str) -> Result<u32, ParseError> {
         number.checked_mul(kbps).filter(|kbps| *kbps > 0)
     });
     kbps.ok_or_else(|| {
-        format!("'{text}' is not a rate: bits per second as 500k, 10M or 1G, or a share, 0 to 1000")
-            .into()
+        format!("'{text}' is not a rate: bits per second as 500k, 10M or 1G").into()
     })
 }
 
@@ -139,6 +139,12 @@ mod tests {
         for wrong in ["1001", "10m", "5000G", "0k", "weight=x", "rate=1"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+        let said = |error: ParseError| error.to_string().ends_with("or a share, 0 to 1000");
+        assert!(parse("1001").is_err_and(said));
+        assert!(
+            !parse_kbps("1000").is_err_and(said),
+            "a port's rate is no share"
+        );
     }
 
     #[test]
