@@ -263,9 +263,26 @@ async fn bind_unix(path: &Path) -> io::Result<Acceptor> {
             }
             UnixListener::bind(path)?
         }
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            return Err(what_is_there(path).unwrap_or(error));
+        }
         bound => bound?,
     };
     Ok(Acceptor::Unix(listener))
+}
+
+/// The error of a path at which there is something else than a socket, which nobody leaves soon.
+fn what_is_there(path: &Path) -> Option<io::Error> {
+    let kind = fs::metadata(path).ok()?.file_type();
+    if kind.is_socket() {
+        return None;
+    }
+    let what = if kind.is_dir() {
+        "a folder is there"
+    } else {
+        "a file is there that is no socket"
+    };
+    Some(io::Error::new(io::ErrorKind::AlreadyExists, what))
 }
 
 /// Returns true if `path` is a socket file that a process left behind, without a listener.

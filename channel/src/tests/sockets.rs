@@ -96,9 +96,18 @@ async fn unix_sockets_replace_stale_files_only_and_go_when_dropped() {
     assert!(matches!(read(&mut peer).await.2, Message::Hello(_)));
     assert_eq!(read(&mut peer).await.1, 4);
     std::fs::write(&path, "precious").unwrap();
-    assert!(hub.listen(&address).await.is_err());
+    let error = hub.listen(&address).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+    assert!(
+        error.to_string().ends_with("a file is there that is no socket"),
+        "{error}"
+    );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
-    std::fs::remove_file(path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let error = hub.listen(&address).await.unwrap_err();
+    assert!(error.to_string().ends_with("a folder is there"), "{error}");
+    std::fs::remove_dir(path).unwrap();
 }
 
 #[tokio::test]
