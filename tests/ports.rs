@@ -268,3 +268,23 @@ fn an_interface_that_goes_and_returns_is_the_same_port() {
             .expect("ADD");
     assert!(told[came..].contains(&2), "MODIFY for the links: {told:?}");
 }
+
+#[test]
+fn an_interface_with_a_new_name_is_still_the_port_of_this_switch() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    let port = lab.port(2);
+    ip(&format!("link set {port} down"));
+    let renamed = format!("{port}w");
+    ip(&format!("link set {port} name {renamed}"));
+    ip(&format!("link set {renamed} up"));
+    let wanted = format!("it is port 2 of this switch, opened as {port}");
+    until("the switch says whose the interface is", || {
+        let words = ["ctl", &lab.name, "add-port", &renamed];
+        let refused = run(Command::new(program("bofuss")).args(words));
+        printed(&refused).contains(&wanted)
+    });
+    ip(&format!("link del {renamed}"));
+}

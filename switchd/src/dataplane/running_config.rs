@@ -10,8 +10,8 @@ use bofuss_oflib::types::QueueId;
 use tracing::{info, warn};
 
 use super::live_switch::LiveSwitch;
-use crate::config::{Config, ConfiguredQueue, PortSpec};
-use crate::error::Result;
+use crate::config::{Config, ConfiguredQueue, PortKind, PortSpec};
+use crate::error::{Error, Result};
 use crate::port::OpenPort;
 
 /// The fail mode now, and the one that it becomes once a controller has connected.
@@ -27,6 +27,17 @@ pub(super) struct RunningConfig {
     pub(super) current: Config,
     /// The fail mode that a change brought, if it waits for the first controller.
     later_fail_mode: Option<FailMode>,
+}
+
+/// The error of a port whose interface is one of this switch, which had it by an earlier name.
+fn is_port_already(live: &LiveSwitch, spec: &PortSpec) -> Option<Error> {
+    let PortKind::Interface(name) = &spec.kind else {
+        return None;
+    };
+    let mut ports = live.io().ports.all();
+    let port = ports.find(|port| port.interface() == Some(name.as_str()))?;
+    let (number, opened) = (port.number, &port.name);
+    Some(format!("port {name}: it is port {number} of this switch, opened as {opened}").into())
 }
 
 impl RunningConfig {
@@ -179,7 +190,11 @@ impl RunningConfig {
         let new = wanted
             .iter()
             .filter(|spec| !old.iter().any(|old| old.kind == spec.kind));
-        new.map(|spec| live.io().open(spec)).collect()
+        let opened = new.map(|spec| {
+            let opened = live.io().open(spec);
+            opened.map_err(|error| is_port_already(live, spec).unwrap_or(error))
+        });
+        opened.collect()
     }
 
     /// Replaces the ports by those of `wanted`, of which `opened` are new. A port that existed
