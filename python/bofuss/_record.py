@@ -112,6 +112,8 @@ class Record:
     @classmethod
     def from_dict(cls, members: dict[str, Any]) -> Any:
         """The object that `to_dict` was called on; a base class makes one of the class named by `class`."""
+        if "class" not in members and not hasattr(cls, "_class"):
+            raise ValueError(f"the key 'class' is missing, which names one of the classes of {cls.__name__}")
         wanted = members.get("class", cls.__name__)
         for one in [cls, *_derived(cls)]:
             if one.__name__ == wanted:

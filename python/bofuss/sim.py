@@ -174,7 +174,11 @@ def run(
     the run. Raises ValueError for a mistake in the scenario, with its line, and ControllerError if a
     controller raises an exception.
     """
-    calls = {name: _Calls(name, one) for name, one in (controllers or {}).items()}
+    given = controllers or {}
+    for name, one in given.items():
+        if not isinstance(one, Controller):
+            raise TypeError(f"controllers['{name}'] is {one!r}, and not an object of a bofuss.sim.Controller")
+    calls = {name: _Calls(name, one) for name, one in given.items()}
     statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls, progress)
     events = [json.loads(line) for line in lines]
     return Result(text, json.loads(statistics), failures, events, Svg(timeline))

@@ -63,6 +63,11 @@ class Vectors(unittest.TestCase):
                 self.assertEqual(str(again), str(message))
                 self.assertEqual(again.to_dict(), message.to_dict())
 
+    def test_a_dictionary_without_its_class_is_refused_with_the_reason(self) -> None:
+        with self.assertRaisesRegex(ValueError, "the key 'class' is missing, which .* of Message"):
+            oflib.Message.from_dict({})
+        self.assertEqual(oflib.BarrierRequest.from_dict({}), oflib.BarrierRequest())
+
     def test_copies_are_equal_and_apart(self) -> None:
         for text, data in known():
             with self.subTest(text):

@@ -251,6 +251,8 @@ class Controllers(unittest.TestCase):
         both = {"c0": Learning(), "c1": Learning()}
         with self.assertRaisesRegex(ValueError, "no controller of kind python is called c1"):
             sim.run(text, controllers=both)
+        with self.assertRaisesRegex(TypeError, r"controllers\['c0'\] is 5, and not an object"):
+            sim.run(text, controllers={"c0": 5})  # type: ignore[dict-item]
         with self.assertRaisesRegex(ValueError, "'tcp': it is one of learning, shortest-path, ecmp, rules, python"):
             sim.run(text.replace("python", "tcp"))
         with self.assertRaisesRegex(ValueError, "line 12: '1.9': it is one of 1.0, 1.1, 1.2, 1.3, 1.4, 1.5"):
