@@ -189,6 +189,14 @@ impl Store {
         Ok(Some(value))
     }
 
+    /// Checks that what an earlier session left here can be read, before anything is measured.
+    ///
+    /// Errors: it cannot.
+    pub fn check(&self) -> Result<()> {
+        self.read_json::<RunInfo>(RUN)?;
+        self.read(RESULTS).map(drop)
+    }
+
     /// Begins a session: writes what was requested, next to the facts of earlier sessions.
     ///
     /// Errors: the system's; results of another subject are there.
@@ -505,6 +513,18 @@ mod tests {
         ]
         .map(said);
         assert_eq!(info.changes(), said);
+    }
+
+    #[test]
+    fn a_record_of_a_run_that_cannot_be_read_is_found_before_anything_is_measured() {
+        let folder = ScratchFolder::new().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        store.check().unwrap();
+        store.begin(&RunInfo::of_subject("a switch")).unwrap();
+        store.check().unwrap();
+        fs::write(folder.path().join(RUN), "{").unwrap();
+        let said = store.check().unwrap_err().to_string();
+        assert!(said.contains(RUN), "{said}");
     }
 
     #[test]

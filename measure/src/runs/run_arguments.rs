@@ -305,6 +305,7 @@ impl RunArguments {
         let stamps = self.stamps(&versions)?;
         let store = Store::open(&self.out)?;
         let _claim = store.claim()?;
+        store.check()?;
         self.calibrated(&store, stamps)?;
         let plan = RunPlan {
             cases: &cases,
