@@ -29,6 +29,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const FLOOD_RATE: f64 = 200_000.0;
 const FLOOD_SECONDS: f64 = 2.0;
 const SHORT_FLOOD_SECONDS: f64 = 0.3;
+/// The time after a flood within which its packet-ins are counted.
+const DRAIN: Duration = Duration::from_secs(30);
 /// Packet-outs of a run.
 const PACKET_OUTS: u32 = 20_000;
 const SHORT_PACKET_OUTS: u32 = 500;
@@ -174,7 +176,7 @@ pub fn packet_in_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutco
     let subject = bench.subject;
     let over = bench.over;
     let controller = bench.control()?;
-    let (sent, count, took) = std::thread::scope(|scope| {
+    let (sent, count, took, goes_on) = std::thread::scope(|scope| {
         let flooding = scope.spawn(|| {
             let load = ProbeLoad {
                 warm_up: 0,
@@ -185,8 +187,16 @@ pub fn packet_in_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutco
         let mut count = 0u32;
         let mut first = None;
         let mut last = Instant::now();
+        let mut drain_end = None;
+        let mut goes_on = false;
         // What waits in the switch when the flood ends counts, too.
         while !flooding.is_finished() || last.elapsed() < PATIENCE {
+            if flooding.is_finished() {
+                goes_on = over() || is_drain_over(&mut drain_end, Instant::now());
+                if goes_on {
+                    break;
+                }
+            }
             if let Some((_, Message::PacketIn(_))) = controller.receive(LOOK)? {
                 count += 1;
                 last = Instant::now();
@@ -195,9 +205,26 @@ pub fn packet_in_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutco
         }
         let sent = flooding.join().map_err(|_| "the sender died")??;
         let took = first.map_or(Duration::ZERO, |first| last - first);
-        Ok::<_, Error>((sent, count, took))
+        Ok::<_, Error>((sent, count, took, goes_on))
     })?;
-    Ok(flood_outcome(&sent, count, took))
+    let mut outcome = flood_outcome(&sent, count, took);
+    if goes_on {
+        outcome.notes.push(still_coming());
+    }
+    Ok(outcome)
+}
+
+/// Returns true if [`DRAIN`] is over, which begins with the first call.
+fn is_drain_over(end: &mut Option<Instant>, now: Instant) -> bool {
+    now >= *end.get_or_insert(now + DRAIN)
+}
+
+/// What is said if packet-ins came until nobody waited for more.
+fn still_coming() -> String {
+    format!(
+        "packet-ins still came {} s after the flood: the rate has others than those of its frames",
+        DRAIN.as_secs()
+    )
 }
 
 /// The outcome of a flood of which so many packet-ins came: `took` is the time from the first to
@@ -532,6 +559,16 @@ mod tests {
         };
         assert!(is_bound(&outs(9_990, second)));
         assert!(!is_bound(&outs(9_900, second)) && !is_bound(&outs(10_000, 2 * second)));
+    }
+
+    #[test]
+    fn packet_ins_that_never_end_are_waited_for_no_longer_than_the_drain() {
+        let (start, mut end) = (Instant::now(), None);
+        let after = |end: &mut _, passed| is_drain_over(end, start + passed);
+        assert!(!after(&mut end, Duration::ZERO));
+        assert!(!after(&mut end, DRAIN - Duration::from_millis(1)));
+        assert!(after(&mut end, DRAIN));
+        assert!(still_coming().contains("30 s after the flood"));
     }
 
     #[test]
