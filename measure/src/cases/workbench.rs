@@ -219,7 +219,10 @@ impl<'a> Workbench<'a> {
     /// Errors: the switch takes no connection, or does not answer.
     pub fn connect(&mut self) -> Result<()> {
         if let Some(address) = &self.subject.address {
-            let fresh = ControlSession::connect(address, &self.versions, self.limits.stall)?;
+            let mut fresh = ControlSession::connect(address, &self.versions, self.limits.stall)?;
+            if let Some(old) = &mut self.controller {
+                fresh.take_over(old);
+            }
             self.controller = Some(fresh);
         }
         Ok(())

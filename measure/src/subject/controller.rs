@@ -35,6 +35,8 @@ const COUNT_PATIENCE: Duration = Duration::from_secs(2);
 const COUNT_PAUSE: Duration = Duration::from_millis(100);
 /// The pause before a switch that was not reached is tried again.
 const RETRY: Duration = Duration::from_millis(500);
+/// The time that a switch has to take its settings back when a connection ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Messages that are written in one piece.
 const TOGETHER: usize = 100;
 
@@ -160,6 +162,27 @@ pub struct ControlSession {
     packet_ins: u64,
     /// See [`path`](Self::path).
     path: String,
+    /// The settings that the switch had before, if they are to be put back.
+    before: Option<SwitchConfig>,
+}
+
+impl Drop for ControlSession {
+    /// Puts back the settings that the switch had, unless it hangs.
+    fn drop(&mut self) {
+        let Some(config) = self.before.take() else {
+            return;
+        };
+        self.stall = self.stall.min(LAST_WORDS);
+        let message = Message::SetConfig(config);
+        let client = &mut self.client;
+        let sent = self
+            .runtime
+            .block_on(async { tokio::time::timeout(LAST_WORDS, client.send(&message)).await });
+        if let Ok(Ok(_)) = sent {
+            // What waits unread when a connection ends would take the message with it.
+            let _ = self.barrier();
+        }
+    }
 }
 
 impl ControlSession {
@@ -207,11 +230,16 @@ impl ControlSession {
             stall,
             packet_ins: 0,
             path,
+            before: None,
         };
         // Open vSwitch sends packet-ins to a controller that connected to it only after this. How
         // the switch treats fragments stays as it is.
         let flags = match this.request(&Message::GetConfigRequest(Empty)) {
-            Ok(Message::GetConfigReply(config)) => config.flags,
+            Ok(Message::GetConfigReply(config)) => {
+                let flags = config.flags;
+                this.before = Some(config).filter(|had| had.miss_send_len != MaxLen::NO_BUFFER);
+                flags
+            }
             Ok(_) | Err(ControlError::Refused(_) | ControlError::Hangs) => ConfigFlags(0),
             Err(error) => return Err(error),
         };
@@ -221,6 +249,11 @@ impl ControlSession {
         }))?;
         this.barrier()?;
         Ok(this)
+    }
+
+    /// Takes over what another connection to the same switch would put back at its end.
+    pub fn take_over(&mut self, other: &mut Self) {
+        self.before = other.before.take().or(self.before.take());
     }
 
     /// The codec of the version agreed.
@@ -518,14 +551,14 @@ mod tests {
     }
 
     #[test]
-    fn how_a_switch_treats_fragments_stays_as_it_is() {
+    fn a_switch_has_its_settings_back_and_treats_fragments_as_before_meanwhile() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("tcp:{}", listener.local_addr().unwrap());
         let switch = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
             let mut head = [0; 8];
-            let mut set = Vec::new();
+            let mut sets = Vec::new();
             while stream.read_exact(&mut head).is_ok() {
                 let length = u16::from_be_bytes([head[2], head[3]]);
                 let mut body = vec![0; usize::from(length) - 8];
@@ -537,7 +570,7 @@ mod tests {
                         let reply = [&head[..], &[0, 2, 0, 128]].concat();
                         stream.write_all(&reply).unwrap();
                     }
-                    9 => set = body,
+                    9 => sets.push(body),
                     20 => {
                         head[1] = 21;
                         stream.write_all(&head).unwrap();
@@ -545,12 +578,13 @@ mod tests {
                     _ => {}
                 }
             }
-            set
+            sets
         });
         let address: SwitchAddress = address.parse().unwrap();
         let patience = Duration::from_secs(10);
         drop(ControlSession::connect(&address, &[Version::V1_3], patience).unwrap());
-        assert_eq!(switch.join().unwrap(), [0, 2, 0xff, 0xff]);
+        let sets = switch.join().unwrap();
+        assert_eq!(sets, [[0u8, 2, 0xff, 0xff], [0, 2, 0, 128]], "put back in the end");
     }
 
     /// An address to which a switch connects on a thread. It answers nothing, or what a connection
