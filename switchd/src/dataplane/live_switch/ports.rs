@@ -17,13 +17,15 @@ impl LiveSwitch {
     /// Adds a port. Errors: a sentence for the user.
     pub(in crate::dataplane) fn add_port(&mut self, mut port: OpenPort) -> Result<()> {
         self.workers().stop();
-        if let Some(followers) = &mut self.io.followers {
-            followers.open(port.take_members());
-        }
+        let members = self.io.followers.is_some().then(|| port.take_members());
         let name = port.name.clone();
         let number = port.number;
         let added = self.io.ports.add(port);
         added.map_err(context(format_args!("port {number}: {name}")))?;
+        // Other workers open no port that the first one lacks.
+        if let Some((followers, members)) = self.io.followers.as_mut().zip(members) {
+            followers.open(members);
+        }
         let now = self.now();
         self.describe_port(now, number);
         if let Some(opposite) = self.io.ports.opposite(number) {
