@@ -24,7 +24,7 @@ pub fn fill_page(path: &Path, verb: &str, tables: &str) -> Result<()> {
     let old = std::fs::read_to_string(path).map_err(failed)?;
     let new = with_tables(&old, verb, tables).map_err(|missing| format!("{named}: {missing}"))?;
     std::fs::write(path, new).map_err(failed)?;
-    say(named)
+    say(&named)
 }
 
 fn with_tables(document: &str, verb: &str, tables: &str) -> Result<String> {
