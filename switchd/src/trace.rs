@@ -11,7 +11,7 @@ use std::time::Duration;
 use bofuss_channel::{ActiveAddress, Client, ClientError, Endpoint};
 use bofuss_datapath::Time;
 use bofuss_ext::openstate::{AskedStates, drawing};
-use bofuss_ext::trace::{PortNames, Trace, parse_packet};
+use bofuss_ext::trace::{PortNames, Trace, names_port, parse_packet};
 use bofuss_frame::Pool;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::text::{parse_match, parse_port_named};
@@ -127,8 +127,7 @@ impl TraceOptions {
                     Err(_) if !offline => return self.ask("trace", text, text),
                     Err(error) => return Err(error.into()),
                 };
-                // Bytes in hexadecimal may follow the number of their port.
-                let has_port = text.contains("in_port=") || text.contains(' ');
+                let has_port = names_port(text, &catalogue);
                 let in_port = if has_port { named } else { default_port };
                 (in_port, frame, text.clone())
             }

@@ -34,6 +34,23 @@ fn is_hex(text: &str) -> bool {
         .all(|c| c.is_ascii_hexdigit() || " :-\n".contains(c))
 }
 
+/// The port before a packet in hexadecimal digits, and these; `None` if it is written otherwise.
+fn port_and_digits<'t>(text: &'t str, catalogue: &Catalogue) -> Option<(PortNo, &'t str)> {
+    let mut words = text.split(' ');
+    // No frame has one byte: two words are a port and digits.
+    if text.len() > 5 && words.all(|word| word.len() == 2) {
+        return None;
+    }
+    let (port, digits) = text.split_at(find_unquoted(text, &[' '])?);
+    let port = parse_port_named(port, catalogue).ok()?;
+    is_hex(digits).then_some((port, digits))
+}
+
+/// Returns true if the text of a packet, as [`parse_packet`] reads it, says by which port it comes.
+pub fn names_port(text: &str, catalogue: &Catalogue) -> bool {
+    text.contains("in_port=") || port_and_digits(text.trim(), catalogue).is_some()
+}
+
 /// Reads a packet and returns its ingress port and the frame. The text is either pairs of
 /// hexadecimal digits, perhaps after `IN_PORT` and a blank; or fields, as
 /// `in_port=1,tcp,nw_dst=10.0.0.1`. Three words or more of two digits each are all bytes. Fields
@@ -43,15 +60,8 @@ fn is_hex(text: &str) -> bool {
 /// Errors: what is wrong, or which field such a packet cannot have.
 pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8>), ParseError> {
     let text = text.trim();
-    let mut words = text.split(' ');
-    // No frame has one byte: two words are a port and digits.
-    let are_bytes = text.len() > 5 && words.all(|word| word.len() == 2);
-    let blank = find_unquoted(text, &[' ']).filter(|_| !are_bytes);
-    let (port, digits) = text.split_at(blank.unwrap_or(0));
-    if blank.is_some() && is_hex(digits) {
-        if let Ok(port) = parse_port_named(port, catalogue) {
-            return Ok((port, parse_bytes(digits)?));
-        }
+    if let Some((port, digits)) = port_and_digits(text, catalogue) {
+        return Ok((port, parse_bytes(digits)?));
     }
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
     let is_port = match rest {

@@ -13,7 +13,7 @@ use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 pub use bofuss_agent::trace::{ROWS, request};
-pub use craft::parse_packet;
+pub use craft::{names_port, parse_packet};
 pub use html::{Escaped, STYLE};
 pub use names::PortNames;
 pub use picture::Picture;

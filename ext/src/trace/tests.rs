@@ -206,6 +206,17 @@ fn a_packet_has_the_fields_that_are_written() {
 }
 
 #[test]
+fn a_packet_comes_by_the_usual_port_unless_its_text_names_one() {
+    let catalogue = crate::catalogue();
+    for text in ["in_port=3,tcp", "7 0102", "99 00", " 1 01 02 03"] {
+        assert!(super::names_port(text, &catalogue), "{text}");
+    }
+    for text in ["", "0102", "01 02 03", "tcp, tcp_dst=80"] {
+        assert!(!super::names_port(text, &catalogue), "{text}");
+    }
+}
+
+#[test]
 fn a_packet_that_cannot_be_is_refused_with_the_field() {
     for (text, part) in [
         ("metadata=5", "made from text"),
