@@ -31,6 +31,7 @@ static long (*const send_copy)(void *skb, u32 ifindex, u64 flags) = (void *)BPF_
 #define SLOTS (1 << 17)
 #define LEGS (1 << 15)
 #define WAYS 8
+#define SECOND 24 // The bit of a hash at which the number of the second bucket begins.
 #define CPUS 1024
 #define PORTS 256
 #define METERS 4096
@@ -75,7 +76,8 @@ struct cpu {
 #define UP 0
 #define DROP 0xffffffff
 
-// 16 bits of the hash of each key in a bucket of slots: most unknown frames look no further.
+// 16 bits of the hash of each key in a bucket of slots: most unknown frames look no further. A key is in
+// one of two buckets.
 struct tags {
 	u16 of[WAYS];
 };
@@ -112,22 +114,24 @@ INLINE struct slot *find(const struct settings *settings, const u64 *key, u32 *n
 		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15;
 		hash ^= hash >> 32;
 	}
-	u32 bucket = (u32)hash & (u32)settings->buckets;
-	const volatile struct tags *of_bucket = lookup(&tags, &bucket);
-	if (!of_bucket)
-		return 0;
-	for (u32 way = 0; way < WAYS; way++) {
-		*number = bucket * WAYS + way;
-		if (of_bucket->of[way] != hash >> 48)
-			continue;
-		struct slot *slot = lookup(&slots, number);
-		if (!slot)
+	for (u32 shift = 0; shift <= SECOND; shift += SECOND) {
+		u32 bucket = (u32)(hash >> shift) & (u32)settings->buckets;
+		const volatile struct tags *of_bucket = lookup(&tags, &bucket);
+		if (!of_bucket)
 			return 0;
-		u64 differs = *(volatile u64 *)&slot->epoch ^ settings->epoch;
-		for (int i = 0; i < KEY_WORDS; i++)
-			differs |= slot->key[i] ^ words[i];
-		if (!differs)
-			return slot;
+		for (u32 way = 0; way < WAYS; way++) {
+			*number = bucket * WAYS + way;
+			if (of_bucket->of[way] != hash >> 48)
+				continue;
+			struct slot *slot = lookup(&slots, number);
+			if (!slot)
+				return 0;
+			u64 differs = *(volatile u64 *)&slot->epoch ^ settings->epoch;
+			for (int i = 0; i < KEY_WORDS; i++)
+				differs |= slot->key[i] ^ words[i];
+			if (!differs)
+				return slot;
+		}
 	}
 	return 0;
 }

@@ -8,7 +8,7 @@ use bofuss_fastpath::MAX_DEPARTURES;
 
 use crate::memory::Shared;
 
-/// In how many slots a flow may be.
+/// The slots of a bucket; a flow is in one of two.
 pub(crate) const WAYS: usize = 8;
 /// The most processors.
 pub(crate) const CPUS: usize = 1024;
@@ -31,8 +31,8 @@ pub(crate) struct Size {
     pub(crate) legs: usize,
 }
 
-/// The number of flows that there is room for unless more are wanted: 5 MiB.
-pub const USUAL_FLOWS: u32 = 1 << 15;
+/// The number of flows that there is room for unless more are wanted: 3 MiB.
+pub const USUAL_FLOWS: u32 = 1 << 14;
 /// The most flows that there can be room for: 170 MiB.
 pub const MOST_FLOWS: u32 = 1 << 20;
 /// The fewest slots.

@@ -428,10 +428,12 @@ fn counts_of_many_flows_are_those_of_the_ones_that_had_frames() {
 fn a_full_place_declines_flows_and_gives_idle_ones_up() {
     let Some(mut table) = table() else { return };
     table.set_mask(key::mask_of(FieldSet::of(IPV4_SRC)).unwrap());
-    const OFFERED: u32 = 1 << 16;
+    const OFFERED: u32 = 150_000;
+    /// The first ones find a place, each.
+    const FITTING: usize = 96_000;
     let offered = |flow: u32| {
         let mut frame = segment(10);
-        frame[26..30].copy_from_slice(&flow.wrapping_pow(3).to_be_bytes());
+        frame[26..30].copy_from_slice(&flow.wrapping_mul(0x9e37_79b1).to_be_bytes());
         let key = key::of_frame(&frame, INTERFACE).unwrap();
         let known = Known {
             flow,
@@ -450,12 +452,15 @@ fn a_full_place_declines_flows_and_gives_idle_ones_up() {
     };
     add_all(&mut table, EARLY_NS);
     let full = table.flows();
-    assert!((60_000..65_000).contains(&full.len()), "{}", full.len());
+    assert!(full.iter().copied().take(FITTING).eq(1..=FITTING as u32));
+    assert!(
+        (129_000..=FLOWS as usize).contains(&full.len()),
+        "{}",
+        full.len()
+    );
     add_all(&mut table, EARLY_NS + 1);
     assert_eq!(table.flows(), full, "none is idle");
-    // The last ones find their places taken; a few before have the key of another.
-    let mut last = (1..OFFERED).rev();
-    let left_out = last.find(|flow| full.binary_search(flow).is_err());
+    let left_out = (1..OFFERED).find(|flow| full.binary_search(flow).is_err());
     let (key, known) = offered(left_out.unwrap());
     let why = |now_ns| table.refusal(&key, &known, now_ns);
     assert_eq!(why(EARLY_NS + 1), Some(Refusal::Slots));

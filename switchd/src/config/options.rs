@@ -246,7 +246,7 @@ pub struct Options {
     /// start; off [default: auto].
     #[arg(long, value_name = "WHEN")]
     pub accelerate: Option<String>,
-    /// The number of flows that the kernel has room for, of 160 bytes each [default: 32768].
+    /// The number of flows that the kernel has room for, of 160 bytes each [default: 16384].
     #[arg(long, value_name = "COUNT")]
     pub accelerated_flows: Option<u32>,
     /// The number of threads that forward packets, 1 to 64, or auto for as many as the processors
