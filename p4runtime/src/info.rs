@@ -136,7 +136,7 @@ impl Info {
         let wrong = |error| Refusal::invalid(format!("the P4Info cannot be decoded: {error}"));
         let p4info = P4Info::decode(bytes).map_err(wrong)?;
         let mut info = Self::default();
-        info.add_actions(&p4info)?;
+        info.add_actions(&p4info, program)?;
         for row in &p4info.tables {
             info.add_table(row, program)?;
         }
@@ -167,9 +167,21 @@ impl Info {
         self.profiles.get(&id).ok_or_else(absent)
     }
 
-    fn add_actions(&mut self, p4info: &P4Info) -> Result<()> {
+    fn add_actions(&mut self, p4info: &P4Info, program: &Program) -> Result<()> {
         for row in &p4info.actions {
             let Preamble { id, name, .. } = preamble(&row.preamble)?;
+            let of_program = program.actions.iter().filter(|action| action.name == *name);
+            let wanted: Vec<_> = of_program.flat_map(|action| &action.parameters).collect();
+            // A type of its own may be translated from another width.
+            for param in row.params.iter().filter(|param| param.type_name.is_empty()) {
+                let is_other = |(named, bits): &&&(String, u32)| {
+                    *named == param.name && i32::try_from(*bits) != Ok(param.bitwidth)
+                };
+                if let Some((named, bits)) = wanted.iter().find(is_other) {
+                    let what = format!("{name}, {named}: the program has {bits} bits");
+                    return Err(Refusal::invalid(what));
+                }
+            }
             let params = row.params.iter();
             let params = params.map(|p| Ok((p.id, p.name.clone(), width(p.bitwidth, &p.name)?)));
             let action = ActionInfo {

@@ -1,6 +1,6 @@
 //! What controllers write that the switch itself does not keep.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bofuss_p4::Handle;
 
@@ -45,6 +45,9 @@ pub struct Side {
     pub max_sizes: HashMap<(usize, u32), i32>,
     /// The metadata of multicast groups.
     pub multicast: HashMap<u32, Vec<u8>>,
+    /// The multicast groups and the clone sessions whose ports were written as bytes.
+    pub groups_in_bytes: HashSet<u32>,
+    pub sessions_in_bytes: HashSet<u32>,
     /// The members of value sets, by id.
     pub value_sets: BTreeMap<u32, Vec<ValueSetMember>>,
     /// The digests that a controller wants, by id.

@@ -281,7 +281,7 @@ async fn a_member_of_a_group_watches_a_port_until_the_group_says_otherwise() {
         assert_eq!(chosen(&running).await, 8);
         let asked = EntityKind::ActionProfileGroup(ActionProfileGroup::default());
         let read = controller.read(asked).await.expect("it is there");
-        assert_eq!(read, [watched.clone()]);
+        assert_eq!(read, std::slice::from_ref(&watched));
     }
     let modified = done(&mut controller, UpdateType::Modify, group(None)).await;
     assert_eq!(modified, Code::Ok);

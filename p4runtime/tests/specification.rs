@@ -2,10 +2,11 @@
 
 use bofuss_p4runtime::Pipeline;
 use bofuss_p4runtime::wire::entities::{
-    ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember, BackupReplica, CounterEntry,
-    EntityKind, FieldMatch, FieldMatchFieldMatchType, FieldMatchTernary, Index,
-    MulticastGroupEntry, P4Data, P4DataData, PacketReplicationEngineEntry,
-    PacketReplicationEngineEntryType, RegisterEntry, Replica, ReplicaPortKind, TableEntry,
+    ActionProfileGroup, ActionProfileGroupMember, ActionProfileMember, BackupReplica,
+    CloneSessionEntry, CounterEntry, EntityKind, FieldMatch, FieldMatchFieldMatchType,
+    FieldMatchTernary, Index, MulticastGroupEntry, P4Data, P4DataData,
+    PacketReplicationEngineEntry, PacketReplicationEngineEntryType, RegisterEntry, Replica,
+    ReplicaPortKind, TableEntry,
 };
 use bofuss_p4runtime::wire::messages::{
     Any, ForwardingPipelineConfig, MasterArbitrationUpdate, Role,
@@ -209,6 +210,12 @@ fn a_p4info_has_the_widths_and_sizes_of_the_program() {
             "the program has 8 bits",
         ),
         (
+            "alias: \"send\"",
+            "bitwidth: 9",
+            "bitwidth: 8",
+            "MyIngress.send, port: the program has 9 bits",
+        ),
+        (
             "MyIngress.kept",
             "size: 4",
             "size: 100",
@@ -292,6 +299,35 @@ async fn a_replica_is_read_with_the_backups_that_it_was_written_with() {
     }
     let read = controller.read(group(&[])).await.expect("it is there");
     assert_eq!(read, [group(&[(3, 2), (2, 3)])]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_of_a_replica_is_read_in_the_form_that_it_was_written_in() {
+    let running = start(true).await;
+    let mut controller = Controller::primary(&running.address, 1).await;
+    let session = |port_kind| {
+        let session = CloneSessionEntry {
+            session_id: 7,
+            replicas: vec![Replica {
+                port_kind: Some(port_kind),
+                ..Replica::default()
+            }],
+            ..CloneSessionEntry::default()
+        };
+        let r#type = Some(PacketReplicationEngineEntryType::CloneSessionEntry(session));
+        EntityKind::PacketReplicationEngineEntry(PacketReplicationEngineEntry { r#type })
+    };
+    let number = || session(ReplicaPortKind::EgressPort(2));
+    let bytes = || session(ReplicaPortKind::Port(vec![2]));
+    for (kind, written) in [
+        (UpdateType::Insert, bytes()),
+        (UpdateType::Modify, number()),
+        (UpdateType::Modify, bytes()),
+    ] {
+        assert_eq!(done(&mut controller, kind, written.clone()).await, Code::Ok);
+        let read = controller.read(number()).await.expect("it is there");
+        assert_eq!(read, [written]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! Multicast groups, clone sessions, and which digests a controller wants.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::fmt::Display;
 
 use bofuss_p4::{Backups, Int, MAX_REPLICAS, Replica as Copy, Session};
 use tonic::Code;
@@ -20,7 +21,7 @@ impl Target<'_> {
     pub fn write_multicast(&mut self, kind: UpdateType, entry: &MulticastGroupEntry) -> Result<()> {
         let id = entry.multicast_group_id;
         let there = self.switch.replication().groups().contains_key(&id);
-        check(kind, there)?;
+        check(kind, there, format_args!("multicast group {id}"))?;
         let replication = self.switch.replication_mut();
         if kind == UpdateType::Delete {
             replication.set_group(id, None)?;
@@ -28,6 +29,7 @@ impl Target<'_> {
             let (replicas, backups) = copies(&entry.replicas)?;
             replication.set_backed_group(id, replicas, backups)?;
         }
+        note_form(&mut self.side.groups_in_bytes, id, &entry.replicas);
         self.side.multicast.remove(&id);
         if kind != UpdateType::Delete && !entry.metadata.is_empty() {
             self.side.multicast.insert(id, entry.metadata.clone());
@@ -40,9 +42,12 @@ impl Target<'_> {
         if id == 0 {
             return Err(Refusal::invalid("a clone session has a number above 0"));
         }
-        check(kind, self.switch.replication().sessions().contains_key(&id))?;
+        let there = self.switch.replication().sessions().contains_key(&id);
+        check(kind, there, format_args!("clone session {id}"))?;
         if kind == UpdateType::Delete {
-            return Ok(self.switch.replication_mut().set_session(id, None)?);
+            self.switch.replication_mut().set_session(id, None)?;
+            self.side.sessions_in_bytes.remove(&id);
+            return Ok(());
         }
         if entry.class_of_service != 0 {
             return Err(Refusal::missing("classes of service are not there"));
@@ -55,7 +60,9 @@ impl Target<'_> {
             truncate: Some(truncate).filter(|bytes| *bytes > 0),
         };
         let replication = self.switch.replication_mut();
-        Ok(replication.set_backed_session(id, session, backups)?)
+        replication.set_backed_session(id, session, backups)?;
+        note_form(&mut self.side.sessions_in_bytes, id, &entry.replicas);
+        Ok(())
     }
 
     pub fn write_digest(&mut self, kind: UpdateType, entry: &DigestEntry) -> Result<()> {
@@ -63,7 +70,8 @@ impl Target<'_> {
         if !self.info.digests.values().any(|digest| digest.id == id) {
             return Err(Refusal::not_found(format!("there is no digest {id}")));
         }
-        check(kind, self.side.digests.contains_key(&id))?;
+        let there = self.side.digests.contains_key(&id);
+        check(kind, there, format_args!("the request for digest {id}"))?;
         if kind == UpdateType::Delete {
             self.side.digests.remove(&id);
             return Ok(());
@@ -93,7 +101,11 @@ impl View<'_> {
             let metadata = self.side.multicast.get(id).cloned();
             shown_entry(Kind::MulticastGroupEntry(MulticastGroupEntry {
                 multicast_group_id: *id,
-                replicas: shown_copies(replicas, replication.group_backups(*id)),
+                replicas: shown_copies(
+                    replicas,
+                    replication.group_backups(*id),
+                    self.side.groups_in_bytes.contains(id),
+                ),
                 metadata: metadata.unwrap_or_default(),
             }))
         });
@@ -111,7 +123,11 @@ impl View<'_> {
             let bytes = session.truncate.unwrap_or(0);
             shown_entry(Kind::CloneSessionEntry(CloneSessionEntry {
                 session_id: *id,
-                replicas: shown_copies(&session.replicas, replication.session_backups(*id)),
+                replicas: shown_copies(
+                    &session.replicas,
+                    replication.session_backups(*id),
+                    self.side.sessions_in_bytes.contains(id),
+                ),
                 class_of_service: 0,
                 packet_length_bytes: i32::try_from(bytes).unwrap_or(i32::MAX),
             }))
@@ -138,11 +154,15 @@ fn shown_entry(kind: Kind) -> Entity {
     entity(EntityKind::PacketReplicationEngineEntry(entry))
 }
 
-fn check(kind: UpdateType, there: bool) -> Result<()> {
+/// Checks that an update fits whether `what` is there.
+fn check(kind: UpdateType, there: bool, what: impl Display) -> Result<()> {
     match (kind, there) {
-        (UpdateType::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is there already")),
+        (UpdateType::Insert, true) => {
+            let what = format!("{what} is there already");
+            Err(Refusal::new(Code::AlreadyExists, what))
+        }
         (UpdateType::Modify | UpdateType::Delete, false) => {
-            Err(Refusal::not_found("it is not there"))
+            Err(Refusal::not_found(format!("{what} is not there")))
         }
         _ => Ok(()),
     }
@@ -193,15 +213,30 @@ fn copies(replicas: &[Replica]) -> Result<(Vec<Copy>, Backups)> {
     Ok((copies, backups))
 }
 
-fn shown_copies(copies: &[Copy], backups: Option<&Backups>) -> Vec<Replica> {
+/// Notes whether the ports of replicas are bytes, as P4Runtime 1.4 has them.
+fn note_form(in_bytes: &mut HashSet<u32>, id: u32, replicas: &[Replica]) {
+    let is_bytes = |replica: &Replica| matches!(replica.port_kind, Some(ReplicaPortKind::Port(_)));
+    if replicas.iter().any(is_bytes) {
+        in_bytes.insert(id);
+    } else {
+        in_bytes.remove(&id);
+    }
+}
+
+fn shown_copies(copies: &[Copy], backups: Option<&Backups>, in_bytes: bool) -> Vec<Replica> {
+    let bytes = |port: u32| canonical(&Int::Small(port.into()), u32::BITS);
     let shown = copies.iter().map(|copy| {
         let others = backups.and_then(|all| all.get(copy));
         let others = others.into_iter().flatten().map(|other| BackupReplica {
-            port: canonical(&Int::Small(other.port.into()), u32::BITS),
+            port: bytes(other.port),
             instance: other.instance.into(),
         });
         Replica {
-            port_kind: Some(ReplicaPortKind::EgressPort(copy.port)),
+            port_kind: Some(if in_bytes {
+                ReplicaPortKind::Port(bytes(copy.port))
+            } else {
+                ReplicaPortKind::EgressPort(copy.port)
+            }),
             instance: copy.instance.into(),
             backup_replicas: others.collect(),
         }

@@ -137,6 +137,9 @@ pub struct ActionParam {
     pub annotations: Vec<String>,
     #[prost(int32, tag = "4")]
     pub bitwidth: i32,
+    /// A `P4NamedType` as it came, encoded.
+    #[prost(bytes = "vec", tag = "6")]
+    pub type_name: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message)]
