@@ -56,6 +56,8 @@ const MODES: &[Setup] = &[
 ];
 /// A switch that keeps a state for each flow, and one that does not.
 const FLOW_STATES: &[Setup] = &[Setup::Bofuss, Setup::BofussOpenQflow];
+/// A router of three tables in OpenFlow and in P4.
+const ROUTERS: &[Setup] = &[Setup::BofussRouter, Setup::BofussP4];
 /// The switch alone and with known flows in the kernel, and the kernel's bridge.
 const BELOW: &[Setup] = &[Setup::Bridge, Setup::Bofuss, Setup::BofussAccelerated];
 /// Set-ups for cases in which the kind of polling does not matter.
@@ -159,6 +161,18 @@ pub const GROUPS: &[CaseGroup] = &[
             title: "64-byte frames of known flows in random order, with a state for each or none",
             parameters: ("flows", &[1_000, 1_000_000]),
             run: switch_case::flow_states,
+        }],
+    },
+    CaseGroup {
+        setups: ROUTERS,
+        rounds: 5,
+        offloads: false,
+        resets: false,
+        cases: &[Case {
+            name: "router",
+            title: "64-byte frames of flows in random order through a router of three tables",
+            parameters: ("flows", &[1, 1_000, 100_000]),
+            run: |c| host_case::frames(c, host_case::spread(c.parameter)),
         }],
     },
     CaseGroup {

@@ -39,6 +39,7 @@ impl<'a> Targets<'a> {
         this.open_vswitch();
         this.accelerated();
         this.attempts();
+        this.p4();
         this.memory_alone();
         this.flat();
         this.controller();
@@ -246,6 +247,16 @@ impl<'a> Targets<'a> {
         let lost = self.get(("known-churn", 0, "rate lost to 10,000 flow-mods/s"), own);
         let what = "rate of a known flow that is lost to 10,000 flow-mods a second";
         self.row(what, Most(5.0), " %", lost.map(|figure| figure.median));
+    }
+
+    fn p4(&mut self) {
+        for flows in [1, 1_000, 100_000] {
+            let key = ("router", flows, "processor");
+            let ratio = self.ratio(key, Setup::BofussP4, Setup::BofussRouter);
+            let flows = number(flows.into());
+            let what = format!("a router in P4, {flows} flows: processor time to OpenFlow's");
+            self.row(&what, Most(1.5), "", ratio);
+        }
     }
 
     fn memory_alone(&mut self) {

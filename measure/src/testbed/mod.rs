@@ -10,6 +10,7 @@ pub mod net;
 pub mod openflow;
 pub mod processors;
 pub mod real_time;
+pub mod router;
 pub mod setup;
 pub mod start;
 pub mod traffic;

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::testbed::router;
+
 /// The rules of a switch between two hosts.
 pub const BASE: [&str; 2] = [
     "priority=10,in_port=1,actions=output:2",
@@ -38,13 +40,17 @@ pub enum Setup {
     BofussNormal,
     /// bofuss with ARP-Path: one entry, with its action.
     BofussArpPath,
+    /// bofuss as a router with three OpenFlow tables.
+    BofussRouter,
+    /// The same as a P4 program.
+    BofussP4,
     /// bofuss with OpenQFlow: a state for each flow, and one rule for each direction.
     BofussOpenQflow,
 }
 
 impl Setup {
     /// All set-ups, in the order of a round.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Direct,
         Self::Bridge,
         Self::Yardstick,
@@ -58,6 +64,8 @@ impl Setup {
         Self::BofussNormal,
         Self::BofussArpPath,
         Self::BofussOpenQflow,
+        Self::BofussRouter,
+        Self::BofussP4,
         Self::OvsKernel,
     ];
 
@@ -78,6 +86,8 @@ impl Setup {
             Self::BofussNormal => "bofuss-normal",
             Self::BofussArpPath => "bofuss-arp-path",
             Self::BofussOpenQflow => "bofuss-openqflow",
+            Self::BofussRouter => "bofuss-router",
+            Self::BofussP4 => "bofuss-p4",
         }
     }
 
@@ -98,6 +108,8 @@ impl Setup {
             Self::BofussNormal => "bofuss, NORMAL",
             Self::BofussArpPath => "bofuss, ARP-Path",
             Self::BofussOpenQflow => "bofuss, OpenQFlow",
+            Self::BofussRouter => "bofuss, a router",
+            Self::BofussP4 => "bofuss, the router in P4",
         }
     }
 
@@ -105,7 +117,7 @@ impl Setup {
     pub fn is_switch(self) -> bool {
         !matches!(
             self,
-            Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg
+            Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg | Self::BofussP4
         )
     }
 
@@ -134,6 +146,7 @@ impl Setup {
             ],
             Self::BofussNormal => &["priority=10,actions=NORMAL"],
             Self::BofussArpPath => &["priority=10,actions=arp_path"],
+            Self::BofussRouter => &router::OPENFLOW,
             Self::Bofuss
             | Self::BofussAccelerated
             | Self::BofussStatic
@@ -141,7 +154,7 @@ impl Setup {
             | Self::OvsXdp
             | Self::OvsTso
             | Self::OvsKernel => &BASE,
-            Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg => &[],
+            Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg | Self::BofussP4 => &[],
         }
     }
 

@@ -31,6 +31,8 @@ impl Setup {
             | Self::Bofuss
             | Self::BofussNormal
             | Self::BofussArpPath
+            | Self::BofussRouter
+            | Self::BofussP4
             | Self::BofussOpenQflow => return true,
         };
         run(&format!("which {program}")).is_ok()
@@ -71,6 +73,7 @@ impl Setup {
             | Self::BofussStatic
             | Self::BofussNormal
             | Self::BofussArpPath
+            | Self::BofussRouter
             | Self::BofussOpenQflow => {
                 let plan = SwitchPlan {
                     options: self.options(),
@@ -79,6 +82,7 @@ impl Setup {
                 };
                 forwarder = Forwarder::bofuss(&self.program(programs), &plan)?;
             }
+            Self::BofussP4 => forwarder = Forwarder::p4_router(&self.program(programs))?,
             Self::Ovs | Self::OvsXdp | Self::OvsTso | Self::OvsKernel => {
                 forwarder = Forwarder::open_vswitch(self, &[SwitchPlan::usual()])?;
             }
