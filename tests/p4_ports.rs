@@ -137,6 +137,7 @@ fn hosts_reach_each_other_through_a_program_and_what_it_counts_is_listed() {
         ("p4 entries none", "there is no table none"),
         ("p4 counters routes", "there is no counter routes"),
         ("p4 trace 1 xy", "hexadecimal"),
+        ("p4 trace 512 00", "port 512"),
         ("p4 table_add routes", "it needs a table and an action"),
         ("flows", "a switch with a P4 program has no command 'flows'"),
     ] {
@@ -474,6 +475,17 @@ fn a_port_comes_back_and_two_switches_have_two_names() {
         sleep(Duration::from_millis(50));
         says(&lab.name, "ports").contains(&format!("2 {port} up"))
     });
+    ok(Command::new("ip").args(["link", "set", &peer, "down"]));
+    let is_down = || says(&lab.name, "ports").contains(&format!("2 {port} down"));
+    until("it has no link", is_down);
+    // An echo request, or the question for the address of the host that it is for.
+    let ping = || run(Command::new("ping").args(["-n", "-c", "1", "-W", "1", "10.0.0.2"]));
+    assert!(!lab.host(1, ping).status.success());
+    let drops = says(&lab.name, "counters");
+    assert!(drops.contains("link_down "), "{drops}");
+    let ports = says(&lab.name, "ports");
+    let of_port = ports.lines().find(|line| line.starts_with("2 "));
+    assert!(!of_port.unwrap().ends_with(" tx_dropped=0"), "{ports}");
     assert_eq!(says(&lab.name, "shutdown"), "");
     assert_eq!(lab.switch.0.wait().unwrap().code(), Some(0));
     let text = fs::read_to_string(&record).unwrap();

@@ -161,13 +161,31 @@ fn a_port_with_queues_shares_its_rate_by_their_weights() {
 fn a_queue_that_its_discipline_cannot_have_is_refused() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/p4");
     let json = root.join("queues/queues.json").display().to_string();
-    let mut command = Command::new(program("bofuss"));
-    command.args(["run", "--name", "p4-queue-refused", "--p4", &json]);
-    command.args(["--port", "pcap:/dev/null", "--discipline", "fifo"]);
-    let output = run(command.args(["--queue", "1:3:max=1M"]));
-    let said = printed(&output);
-    assert!(
-        !output.status.success() && said.contains("--queue 1:3: "),
-        "{said}"
-    );
+    let share = ["--queue", "1:1:min=600k", "--queue", "1:2:min=600k"];
+    for (options, why) in [
+        (
+            &["--discipline", "fifo", "--queue", "1:3:max=1M"][..],
+            "--queue 1:3: ",
+        ),
+        (
+            &["--queue", "1:1:max=0"],
+            "a maximum of 0 would let nothing pass",
+        ),
+        (
+            &share,
+            "--queue 1:2: the guaranteed rates exceed the port's rate",
+        ),
+        (
+            &["--queue", "1:8:max=1M"],
+            "a program names the queues 0 to 7",
+        ),
+        (&["--queue", "1:1:max=1M,max=2M"], "'max' is there twice"),
+    ] {
+        let mut command = Command::new(program("bofuss"));
+        command.args(["run", "--name", "p4-queue-refused", "--p4", &json]);
+        command.args(["--port", "pcap:/dev/null", "--port-rate", "1=1M"]);
+        let output = run(command.args(options));
+        let said = printed(&output);
+        assert!(!output.status.success() && said.contains(why), "{said}");
+    }
 }

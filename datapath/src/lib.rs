@@ -79,7 +79,7 @@ pub use control::{
     meters::MetersView,
     news::{EntryFate, EntryNews, News, RemovedEntry},
     ports::PortControl,
-    queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, QueueError},
+    queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, QueueError, check_queue},
 };
 pub use control_context::{Asker, ControlContext, HookAnswer, ReplyPart};
 pub use datapath::{Datapath, Settled, TableCounts};

@@ -58,8 +58,13 @@ fn request(
 /// Errors: a sentence that says what is wrong, and what would be right.
 pub fn parse(text: &str) -> Result<QueueSpec, ParseError> {
     let mut spec = QueueSpec::default();
+    let mut keys = Vec::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (key, value) = part.split_once('=').unwrap_or(("min", part));
+        if keys.contains(&key) {
+            return Err(format!("'{key}' is there twice").into());
+        }
+        keys.push(key);
         match key {
             "min" => spec.min = Some(rate(value)?),
             "max" => spec.max = Some(rate(value)?),
@@ -112,9 +117,7 @@ pub fn parse_kbps(text: &str) -> Result<u32, ParseError> {
         let number: u32 = text.strip_suffix(unit)?.parse().ok()?;
         number.checked_mul(kbps).filter(|kbps| *kbps > 0)
     });
-    kbps.ok_or_else(|| {
-        format!("'{text}' is not a rate: bits per second as 500k, 10M or 1G").into()
-    })
+    kbps.ok_or_else(|| format!("'{text}' is not a rate: bits per second as 500k, 10M or 1G").into())
 }
 
 #[cfg(test)]
@@ -136,10 +139,18 @@ mod tests {
             assert_eq!(spec(&properties(&own, 10_000)), Ok(own), "{line}");
         }
         assert_eq!(parse("200"), parse("min=200"));
-        for wrong in ["1001", "10m", "5000G", "0k", "weight=x", "rate=1"] {
+        for wrong in [
+            "1001",
+            "10m",
+            "5000G",
+            "0k",
+            "weight=x",
+            "rate=1",
+            "min=1,min=2",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
-        let said = |error: ParseError| error.to_string().ends_with("or a share, 0 to 1000");
+        let said = |error: ParseError| format!("{error}").ends_with("or a share, 0 to 1000");
         assert!(parse("1001").is_err_and(said));
         assert!(
             !parse_kbps("1000").is_err_and(said),

@@ -83,9 +83,7 @@ pub fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
         [command, ..] if command == HAND_OVER => {
             return Err("hand-over: use bofuss run --replace, which asks for it".into());
         }
-        [command, port, file, ..] if command == "capture" => {
-            Some(CaptureTarget::open(port, file)?)
-        }
+        [command, port, file, ..] if command == "capture" => Some(CaptureTarget::open(port, file)?),
         [command, files @ ..] if command == "save-config" => {
             let [file] = files else {
                 let wanted = "save-config needs one FILE, in quotes if its name has blanks";

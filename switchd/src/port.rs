@@ -339,13 +339,15 @@ impl OpenPort {
         all
     }
 
+    /// Returns true if frames can leave, as far as is known.
+    pub fn has_link(&self) -> bool {
+        let link = self.link.as_ref();
+        link.is_none_or(|link| link.admin_up && link.carrier)
+    }
+
     /// The port's description for controllers. The switch adds its configuration, and `PortSet` the
     /// port by which its packets come back.
     pub fn desc(&self) -> PortDesc {
-        let up = self
-            .link
-            .as_ref()
-            .is_none_or(|link| link.admin_up && link.carrier);
         let modes = self.modes();
         let supported = features::supported(&modes);
         let kbps = self.rate_kbps.unwrap_or(kbps(&modes));
@@ -356,7 +358,7 @@ impl OpenPort {
             hw_addr: Mac(self.mac().unwrap_or_default()),
             name: FixedStr(self.name.clone()),
             config: PortConfig(0),
-            state: if up {
+            state: if self.has_link() {
                 PortState(0)
             } else {
                 PortState::LINK_DOWN

@@ -11,7 +11,7 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{ErrorCode, PortNo};
 
 use crate::control::ports::PortControl;
-use crate::egress::{DEFAULT_QUEUE, Egress, QueueSpec, Rate};
+use crate::egress::{DEFAULT_QUEUE, Egress, Queue, QueueSpec, Rate};
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::{Pipeline, PortQueues};
 use crate::{DropReason, Port, Sink, Time};
@@ -63,7 +63,7 @@ impl PortQueues {
         id: QueueId,
         spec: QueueSpec,
     ) -> Result<(), QueueError> {
-        let port_kbps = check_queue(self, &pipeline.ports, number, id, &spec)?;
+        let port_kbps = check_on_port(self, &pipeline.ports, number, id, &spec)?;
         match self.ports.entry(number) {
             Entry::Occupied(port) => port.into_mut().modify(now, id, spec).map_err(forbidden),
             Entry::Vacant(port) => {
@@ -170,19 +170,37 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
     }
 }
 
-/// Checks whether a port can have this queue. Returns the port's rate in kb/s.
-///
-/// Rates are compared in kb/s, to which shares are rounded up, so the sum may exceed the port's
-/// rate slightly and is then refused.
-fn check_queue(
+/// Checks whether a port of a switch can have this queue. Returns the port's rate in kb/s.
+fn check_on_port(
     queues: &PortQueues,
     ports: &BTreeMap<PortNo, Port>,
     port: PortNo,
     id: QueueId,
     spec: &QueueSpec,
 ) -> Result<u32, QueueError> {
-    let egress = queues.ports.get(&port);
     let port_kbps = ports.get(&port).ok_or(NO_PORT)?.desc.curr_speed;
+    let present = queues.ports.get(&port).map_or(&[][..], Egress::queues);
+    let more = check_queue(present, port_kbps, id, spec)?;
+    let total: usize = queues.ports.values().map(|e| e.queues().len()).sum();
+    if total + more > MAX_QUEUES {
+        return Err(TOO_MANY);
+    }
+    Ok(port_kbps)
+}
+
+/// Checks whether a port of `port_kbps`, 0 if this is not known, can have queue `id` beside those
+/// that are present. Returns how many there would be more.
+///
+/// Rates are compared in kb/s, to which shares are rounded up, so the sum may exceed the port's
+/// rate slightly and is then refused.
+///
+/// Errors: [`QueueError`].
+pub fn check_queue(
+    present: &[Queue],
+    port_kbps: u32,
+    id: QueueId,
+    spec: &QueueSpec,
+) -> Result<usize, QueueError> {
     if id == QueueId::ALL {
         return Err(NO_QUEUE);
     }
@@ -195,20 +213,23 @@ fn check_queue(
     if matches!(spec.max, Some(Rate::Kbps(0) | Rate::PerMille(0))) {
         return Err(ZERO_MAXIMUM);
     }
-    let others = egress.map_or(0, |egress| egress.guaranteed_kbps(id, port_kbps));
-    let own = spec.min.map_or(0, |rate| rate.kbps(port_kbps));
-    if own > 0 && others + u64::from(own) > u64::from(port_kbps) {
+    let guaranteed_kbps = |spec: &QueueSpec| {
+        let kbps = spec.min.map_or(0, |rate| rate.kbps(port_kbps));
+        u64::from(kbps)
+    };
+    let others = present.iter().filter(|queue| queue.id != id);
+    let others: u64 = others.map(|queue| guaranteed_kbps(&queue.spec)).sum();
+    let own = guaranteed_kbps(spec);
+    if own > 0 && others + own > u64::from(port_kbps) {
         return Err(OVERBOOKED);
     }
-    let present = egress.map_or(&[][..], Egress::queues);
     let is_new = !present.iter().any(|queue| queue.id == id);
     let default_too = present.is_empty() && id != DEFAULT_QUEUE;
     let more = usize::from(is_new) + usize::from(default_too);
-    let total: usize = queues.ports.values().map(|e| e.queues().len()).sum();
-    if present.len() + more > MAX_QUEUES_PER_PORT || total + more > MAX_QUEUES {
+    if present.len() + more > MAX_QUEUES_PER_PORT {
         return Err(TOO_MANY);
     }
-    Ok(port_kbps)
+    Ok(more)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 
 use crate::egress::classes::WaitingClasses;
-use crate::egress::queue::{Queue, QueueSpec, Rate};
+use crate::egress::queue::{Queue, QueueSpec};
 use crate::qos::QueueClass;
 use crate::{DropReason, Time};
 
@@ -194,13 +194,6 @@ impl Egress {
         let queues = self.queues();
         let own = queues.iter().find(|queue| queue.id == id);
         own.unwrap_or(&queues[0]).id
-    }
-
-    /// The sum of guaranteed rates in kb/s on a port of `kbps`, without queue `id`.
-    pub(crate) fn guaranteed_kbps(&self, id: QueueId, kbps: u32) -> u64 {
-        let others = self.queues().iter().filter(|queue| queue.id != id);
-        let rates = others.filter_map(|queue| queue.spec.min);
-        rates.map(|rate: Rate| u64::from(rate.kbps(kbps))).sum()
     }
 
     /// Returns true if only the default queue is left, with its initial configuration.

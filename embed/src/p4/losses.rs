@@ -7,6 +7,8 @@ use bofuss_p4::DropReason;
 pub enum Loss {
     /// The program sends it to a port that is not there.
     NoPort,
+    /// The port that it is sent to has no link.
+    LinkDown,
     /// The limit on memory for frames is reached, or it is longer than any frame.
     NoBuffer,
     /// A super-frame that cannot be cut.
@@ -16,7 +18,13 @@ pub enum Loss {
 }
 
 impl Loss {
-    const NAMES: [&str; 4] = ["no_port", "no_buffer", "offload", "old_program"];
+    const NAMES: [&str; 5] = [
+        "no_port",
+        "link_down",
+        "no_buffer",
+        "offload",
+        "old_program",
+    ];
 }
 
 /// The packets that ended within a switch, by reason, and its reports.

@@ -31,7 +31,7 @@ const MOST_BATCHES_BESIDE: usize = 1024;
 struct PortSlot {
     port: OpenPort,
     queued: Vec<Frame>,
-    /// Frames dropped because the queue was full.
+    /// Frames dropped before the driver: the queue was full, or there was no link.
     overflowed: u64,
     /// True if epoll watches the port for room to send.
     watched: bool,
@@ -247,7 +247,14 @@ impl PortSet {
         Some((desc, port.driver.capabilities()))
     }
 
-    /// The drivers' counters, and how many frames each full queue dropped.
+    /// Counts a frame that a port drops because it has no link.
+    pub fn drop_unlinked(&mut self, number: PortNo) {
+        if let Some(slot) = self.slots.get_mut(&number) {
+            slot.overflowed += 1;
+        }
+    }
+
+    /// The drivers' counters, and how many frames were dropped before each driver.
     pub fn driver_counters(&mut self) -> Vec<(PortNo, Counters, u64)> {
         let mut all = Vec::with_capacity(self.slots.len());
         for (number, slot) in &mut self.slots {

@@ -173,6 +173,8 @@ fn p4(plane: &mut P4Plane, argument: &str) -> Answer {
             let port = port
                 .parse()
                 .map_err(|_| format!("'{port}' is no number of a port"))?;
+            let checked = switch.replication().check_port(port);
+            checked.map_err(|error| error.to_string())?;
             let mut explained = Explained::default();
             let frame = bytes(&packet.concat())?;
             switch.explain(port, &frame, plane.now(), &mut explained);

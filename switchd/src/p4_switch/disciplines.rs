@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use bofuss_datapath::Time;
 use bofuss_datapath::egress::{Discipline, Queue, QueueClass};
+use bofuss_datapath::{Time, check_queue};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
@@ -17,6 +17,9 @@ use crate::runtime::POOL_BYTES;
 /// The most bytes of buffers that wait at all ports: arriving frames need the others.
 const MAX_WAITING_BYTES: usize = POOL_BYTES / 2;
 
+/// The most queues of a port: a program names them by the three bits of `priority`.
+const MAX_QUEUES: u32 = 8;
+
 /// The disciplines of the ports that have queues.
 pub struct Disciplines {
     ports: BTreeMap<PortNo, Box<dyn Discipline>>,
@@ -24,7 +27,7 @@ pub struct Disciplines {
 }
 
 impl Disciplines {
-    /// Those that are configured. Errors: a queue that its discipline cannot have.
+    /// Those that are configured. Errors: a queue that its port or its discipline cannot have.
     pub fn new(config: &Config) -> Result<Self> {
         let mut ports: BTreeMap<PortNo, Box<dyn Discipline>> = BTreeMap::new();
         for queue in &config.queues {
@@ -34,8 +37,16 @@ impl Disciplines {
                 let row = own.copied().unwrap_or(config.tables.discipline);
                 (row.new)(Time(0), number, 0)
             });
-            let checked = discipline.check(id, &queue.spec);
-            checked.map_err(context(format!("--queue {number}:{}", id.0)))?;
+            let failed = context::<&str>(format!("--queue {number}:{}", id.0));
+            if id.0 >= MAX_QUEUES {
+                return Err(failed("a program names the queues 0 to 7"));
+            }
+            let port = config.ports.iter().find(|port| port.number == number);
+            // The rate of the interface is not known yet.
+            let kbps = port.and_then(|port| port.rate_kbps).unwrap_or(u32::MAX);
+            let checked = check_queue(discipline.queues(), kbps, id, &queue.spec);
+            checked.map_err(|error| failed(error.1))?;
+            discipline.check(id, &queue.spec).map_err(failed)?;
             discipline.modify(Time(0), id, queue.spec);
         }
         Ok(Self {

@@ -14,6 +14,7 @@ use tracing::debug;
 
 use super::disciplines::Disciplines;
 use crate::dataplane::PortSet;
+use crate::port::OpenPort;
 use crate::record::SwitchRecorder;
 
 /// Where the switch reports what is for controllers.
@@ -82,6 +83,10 @@ impl Sink for Outlet {
         }
         if let Some(to) = to_cpu {
             return to.reports.packet(sent.frame);
+        }
+        if !self.ports.get(port).is_some_and(OpenPort::has_link) {
+            self.ports.drop_unlinked(port);
+            return self.counts.lose(Loss::LinkDown);
         }
         match self.pool.frame(&sent.frame) {
             Some(frame) if self.disciplines.has(port) => {

@@ -182,7 +182,7 @@ fn other_ports_are_served_between_the_turns() {
     datapath.catch_up(now, &mut left);
     assert!(datapath.lane().backlog.is_empty());
     let lost: Vec<_> = datapath.lane().drops().collect();
-    assert_eq!(lost, [(DropReason::NoSuchPort, 2)]);
+    assert_eq!(lost, [(DropReason::NoSuchIngress, 2)]);
 }
 
 #[test]
