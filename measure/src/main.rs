@@ -165,8 +165,7 @@ fn run(verb: CliCommand) -> Result<()> {
         CliCommand::Meter(command) => runs::cli::run(command)?,
         CliCommand::Generate { what } => {
             let mut text = Vec::new();
-            generate::print(what, Cli::command(), &mut text)
-                .map_err(|e| format!("output: {e}"))?;
+            generate::print(what, Cli::command(), &mut text).map_err(|e| format!("output: {e}"))?;
             say(String::from_utf8_lossy(&text).trim_end())?;
         }
         CliCommand::Bench {

@@ -99,7 +99,9 @@ async fn unix_sockets_replace_stale_files_only_and_go_when_dropped() {
     let error = hub.listen(&address).await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
     assert!(
-        error.to_string().ends_with("a file is there that is no socket"),
+        error
+            .to_string()
+            .ends_with("a file is there that is no socket"),
         "{error}"
     );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");

@@ -584,7 +584,11 @@ mod tests {
         let patience = Duration::from_secs(10);
         drop(ControlSession::connect(&address, &[Version::V1_3], patience).unwrap());
         let sets = switch.join().unwrap();
-        assert_eq!(sets, [[0u8, 2, 0xff, 0xff], [0, 2, 0, 128]], "put back in the end");
+        assert_eq!(
+            sets,
+            [[0u8, 2, 0xff, 0xff], [0, 2, 0, 128]],
+            "put back in the end"
+        );
     }
 
     /// An address to which a switch connects on a thread. It answers nothing, or what a connection
