@@ -12,6 +12,7 @@ pub mod point;
 pub mod rewrites;
 pub mod rfc2544;
 pub mod rule_check;
+pub mod settle;
 pub mod statistics_delay;
 pub mod table_size;
 pub mod tcp;

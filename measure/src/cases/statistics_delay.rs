@@ -168,6 +168,7 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let subject = bench.subject;
     let over = bench.over;
     let rate = point.frames_per_second().min(bench.limits.max_rate);
+    bench.settle();
     bench.control()?.take_packet_ins()?;
     let is_done = AtomicBool::new(false);
     let done = &is_done;

@@ -322,6 +322,7 @@ fn delay(bench: &mut Workbench<'_>, point: &Point, kind: &str) -> Result<PointOu
     };
     let mut measured = point.clone();
     measured.rules = rules;
+    bench.settle();
     let outcome = bench.outcome(&Template::plain(measured.bytes), &load)?;
     Ok(outcome.with("rules", "", f64::from(rules)))
 }

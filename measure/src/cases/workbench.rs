@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use bofuss_oflib::{PortNo, Version};
 
 use crate::cases::point::{CaseVerdict, FrameLoad, Point, PointOutcome};
+use crate::cases::settle::Settling;
 use crate::error::{ControlError, Result};
 use crate::statistics::{mean, median};
 use crate::subject::TestSubject;
@@ -164,6 +165,8 @@ pub struct Workbench<'a> {
     pub limits: &'a Limits,
     /// The number of this repeat, from 1.
     pub round: u32,
+    /// The waits until the switch is quiet.
+    pub settling: Settling,
     /// Returns true if the user wants an end.
     pub over: &'a (dyn Fn() -> bool + Sync),
 }
@@ -185,12 +188,14 @@ impl<'a> Workbench<'a> {
             ports: [PortNo(1), PortNo(2)],
             limits,
             round: 1,
+            settling: Settling::default(),
             over,
         };
         this.connect()?;
         if let Some(controller) = &mut this.controller {
             this.ports = find_ports(subject, controller)?;
         }
+        this.note_rest();
         Ok(this)
     }
 
@@ -294,11 +299,12 @@ impl<'a> Workbench<'a> {
         Ok(())
     }
 
-    /// Replaces all entries of the switch.
+    /// Replaces all entries of the switch, and waits until it is quiet.
     pub fn set_rules(&mut self, rules: &[String]) -> Controlled<()> {
         if let Some(controller) = &mut self.controller {
             controller.remove_all()?;
             controller.add(rules)?;
+            self.settle();
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ const FACTS: [(&str, &str); 6] = [
 /// The beginnings of the facts that change during a run.
 const CHANGING: [&str; 3] = ["frequencies", "load", "interrupts"];
 /// The beginnings of those facts at the end of a run, and of the day.
-const AT_THE_END: &str = "at the end: ";
+pub const AT_THE_END: &str = "at the end: ";
 /// See [`AT_THE_END`].
 const DATE: &str = "date: ";
 

@@ -16,7 +16,7 @@ use crate::reports::methods;
 use crate::reports::papers::PublishedPaper;
 use crate::reports::thesis;
 use crate::runs::guard::Guard;
-use crate::runs::machine::{asked, at_the_end, machine, switch_facts};
+use crate::runs::machine::{AT_THE_END, asked, at_the_end, machine, switch_facts};
 use crate::runs::results::{Results, Store};
 use crate::runs::run_info::RunInfo;
 use crate::runs::runner::{self, RunPlan};
@@ -158,7 +158,10 @@ fn recorded(
     baselines: &mut Baselines,
 ) -> Result<bool> {
     let ended = runner::run(bench, plan, store, info, baselines)?;
-    store.add_facts(at_the_end())?;
+    let mut facts = at_the_end();
+    let waits = bench.settling.fact();
+    facts.extend(waits.map(|fact| format!("{AT_THE_END}{fact}")));
+    store.add_facts(facts)?;
     Ok(ended)
 }
 

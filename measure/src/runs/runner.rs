@@ -313,7 +313,7 @@ fn measure(bench: &mut Workbench<'_>, case: &MeterCase, point: &Point) -> PointO
         return PointOutcome::of(CaseVerdict::Unsupported, note);
     }
     let ready = bench.reconnect_if_closed();
-    match ready.and_then(|()| (case.run)(bench, point)) {
+    let mut outcome = match ready.and_then(|()| (case.run)(bench, point)) {
         Ok(outcome) => outcome,
         Err(why) => {
             let verdict = match why {
@@ -322,7 +322,9 @@ fn measure(bench: &mut Workbench<'_>, case: &MeterCase, point: &Point) -> PointO
             };
             failed(verdict, why.to_string())
         }
-    }
+    };
+    bench.settling.tell(&mut outcome);
+    outcome
 }
 
 /// The outcome of a step that failed.
