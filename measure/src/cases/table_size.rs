@@ -78,6 +78,8 @@ fn rule(bench: &Workbench<'_>, kind: &str, flow: u32, actions: &str) -> String {
 struct Fill {
     /// Rules that were acknowledged.
     count: u32,
+    /// Rules after these of which it is not known how many the switch took before it ended.
+    unsure: u32,
     /// The reason for which it went no further.
     end: Result<(), ControlError>,
     /// The times at which batches were acknowledged, seconds since the start.
@@ -100,6 +102,7 @@ fn fill(bench: &mut Workbench<'_>, kind: &str, others: u32) -> Result<Fill> {
     let start = Instant::now();
     let mut done = Fill {
         count: 0,
+        unsure: 0,
         end: Ok(()),
         times: Vec::new(),
         memory: Vec::new(),
@@ -115,7 +118,9 @@ fn fill(bench: &mut Workbench<'_>, kind: &str, others: u32) -> Result<Fill> {
                     // Some switches have another error than that of a full table for it.
                     ControlError::Refused(_) => room_left(bench, &batch)?,
                     ControlError::Other(_) | ControlError::Hangs => {
-                        survived(bench, kind, done.count, &batch)?
+                        let taken = survived(bench, kind, done.count, &batch)?;
+                        done.unsure = taken.map_or(batch.len() as u32, |_| 0);
+                        taken.unwrap_or(0)
                     }
                     ControlError::Unsupported(_) => 0,
                 };
@@ -136,21 +141,26 @@ fn fill(bench: &mut Workbench<'_>, kind: &str, others: u32) -> Result<Fill> {
 /// come back, or takes all.
 ///
 /// Errors: a rule that is none.
-fn survived(bench: &mut Workbench<'_>, kind: &str, before: u32, batch: &[Message]) -> Result<u32> {
+fn survived(
+    bench: &mut Workbench<'_>,
+    kind: &str,
+    before: u32,
+    batch: &[Message],
+) -> Result<Option<u32>> {
     let catch_all = format!("{CATCH_ALL}drop");
     if bench.connect_anew().is_err() || bench.set_rules(&[catch_all]).is_err() {
-        return Ok(0);
+        return Ok(None);
     }
     for from in (0..before).step_by(BATCH) {
         let again = additions(bench, kind, from..before.min(from + BATCH as u32))?;
         if bench.control()?.change(&again).is_err() {
-            return Ok(0);
+            return Ok(None);
         }
     }
     match one_by_one(bench, batch)? {
-        (count, Err(_)) => Ok(count),
+        (count, Err(_)) => Ok(Some(count)),
         // This time it did not end.
-        (_, Ok(())) => Ok(0),
+        (_, Ok(())) => Ok(None),
     }
 }
 
@@ -199,7 +209,8 @@ fn limit(bench: &mut Workbench<'_>, kind: &str) -> Result<PointOutcome> {
     let others = 1 + kept_entries(bench.control()?, 1, ControlSession::table_count)?;
     let before = memory(bench);
     let filled = fill(bench, kind, 1)?;
-    let mut outcome = PointOutcome::default().with("rules", "", f64::from(filled.count));
+    let mut outcome = PointOutcome::default();
+    add_rules(&mut outcome, filled.count, filled.unsure);
     match filled.end {
         Ok(()) => outcome
             .notes
@@ -237,6 +248,19 @@ fn limit(bench: &mut Workbench<'_>, kind: &str) -> Result<PointOutcome> {
     check.judge(bench, "do nothing", &mut outcome);
     add_in_effect(&mut outcome, &check);
     Ok(outcome)
+}
+
+/// The rules that a switch took; with bounds if it may have taken some more before it ended.
+fn add_rules(outcome: &mut PointOutcome, count: u32, unsure: u32) {
+    let rules = f64::from(count);
+    if unsure == 0 {
+        outcome.add("rules", "", rules);
+        return;
+    }
+    outcome.add_within("rules", "", rules, (rules, rules + f64::from(unsure)));
+    outcome.notes.push(format!(
+        "at which of the next {unsure} rules it ended was not found by a second fill"
+    ));
 }
 
 /// The rules that act: exactly if all were tried, else with their 99 % interval.
@@ -325,4 +349,21 @@ fn delay(bench: &mut Workbench<'_>, point: &Point, kind: &str) -> Result<PointOu
     bench.settle();
     let outcome = bench.outcome(&Template::plain(measured.bytes), &load)?;
     Ok(outcome.with("rules", "", f64::from(rules)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_that_stays_away_has_bounds_of_the_rules_that_it_took() {
+        let told = |unsure| {
+            let mut outcome = PointOutcome::default();
+            add_rules(&mut outcome, 400, unsure);
+            let values: Vec<f64> = outcome.metrics.iter().map(|metric| metric.value).collect();
+            (values, outcome.notes.len())
+        };
+        assert_eq!(told(0), (vec![400.0], 0));
+        assert_eq!(told(100), (vec![400.0, 400.0, 500.0], 1));
+    }
 }
