@@ -89,7 +89,7 @@ impl ResultRecord {
             NumberSign::Marked
         } else if self.verdict != CaseVerdict::Ok {
             NumberSign::NotOk
-        } else if !is_delay && self.notes.iter().any(|note| note.starts_with(AT_LEAST)) {
+        } else if !is_delay && self.bounds().next().is_some() {
             NumberSign::AtLeast
         } else if is_delay && self.loss() > SMALL_LOSS {
             NumberSign::Lossy
@@ -110,6 +110,12 @@ impl ResultRecord {
     pub fn forced(&self) -> impl Iterator<Item = &str> {
         let notes = self.notes.iter().map(String::as_str);
         notes.filter(|note| note.starts_with(FORCED))
+    }
+
+    /// Returns the reasons for which its numbers, but for delays, are only bounds.
+    pub fn bounds(&self) -> impl Iterator<Item = &str> {
+        let notes = self.notes.iter().map(String::as_str);
+        notes.filter(|note| note.starts_with(AT_LEAST))
     }
 
     /// Returns true if it may be shown as a result, with a sign if it is forced.
@@ -331,6 +337,7 @@ impl Store {
 fn csv_rows(record: &ResultRecord) -> String {
     let mut marks: Vec<&str> = record.marks.iter().map(String::as_str).collect();
     marks.extend(record.forced());
+    marks.extend(record.bounds());
     let head = [
         &record.case,
         &record.point.name,
@@ -476,6 +483,25 @@ mod tests {
         assert_eq!(
             rows,
             "action-delay,,,,0,ok,forced: above the limit,lost,frames,1\n"
+        );
+    }
+
+    #[test]
+    fn a_bound_says_so_in_each_row_of_the_table_for_programs() {
+        let record = ResultRecord {
+            case: "pktin-rate".into(),
+            notes: vec!["at least: the flood ended the rate".into()],
+            metrics: vec![ResultMetric {
+                name: "rate".into(),
+                unit: "packet-ins/s".into(),
+                value: 500.0,
+            }],
+            ..ResultRecord::default()
+        };
+        let rows = csv_rows(&record);
+        assert_eq!(
+            rows,
+            "pktin-rate,,,,0,ok,at least: the flood ended the rate,rate,packet-ins/s,500\n"
         );
     }
 
