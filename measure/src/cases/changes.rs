@@ -248,6 +248,7 @@ fn fill(bench: &mut Workbench<'_>, rules: u32, actions: &str) -> Result<u64> {
     let adds = flow_mods(bench, 0..rules, actions, FlowModCommand::ADD)?;
     let own = emptied(bench)?;
     bench.control()?.change(&adds)?;
+    bench.settle();
     Ok(own)
 }
 
