@@ -45,12 +45,12 @@ pub(crate) fn features(
         capabilities: Capabilities::FLOW_STATS
             | Capabilities::TABLE_STATS
             | Capabilities::PORT_STATS
-            | Capabilities::QUEUE_STATS
             | Capabilities::GROUP_STATS
             | REASSEMBLY
             | Capabilities::ARP_MATCH_IP
             | crate::bundles::CAPABILITIES
-            | crate::monitors::CAPABILITIES,
+            | crate::monitors::CAPABILITIES
+            | crate::queues::CAPABILITIES,
         actions: ALL_ACTIONS_1_0,
         auxiliary_id: connection.auxiliary_id,
         ports: port_descs(datapath),

@@ -46,7 +46,11 @@ mod monitors;
 mod monitors;
 mod multipart;
 mod parts;
+#[cfg(feature = "queues")]
 pub mod queues;
+#[cfg(not(feature = "queues"))]
+#[path = "no_queues.rs"]
+mod queues;
 mod replies;
 mod request;
 #[cfg(feature = "reshape")]

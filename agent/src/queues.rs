@@ -2,6 +2,8 @@
 //!
 //! OpenFlow only lets controllers read queues; how they are made is left to the switch. A queue is
 //! described by the properties of OpenFlow 1.3, whatever version the connection speaks.
+//!
+//! Without the feature `queues`, `no_queues.rs` takes the place of this file.
 
 #[cfg(feature = "queue_messages")]
 mod messages;
@@ -12,6 +14,7 @@ use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Datapath, Egress, Queue, QueueSpec, Rate, Time};
 use bofuss_oflib::error::QueueOpFailed;
 use bofuss_oflib::ext::BOFUSS;
+use bofuss_oflib::message::features::Capabilities;
 use bofuss_oflib::message::multipart::{QueueDesc, QueueStats, QueueStatsRequest};
 use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
 use bofuss_oflib::message::{QueueConfig, QueueConfigRequest};
@@ -23,6 +26,9 @@ use bofuss_oflib::{ErrorCode, PortNo};
 pub(crate) use messages::queue_message;
 #[cfg(feature = "queue_messages")]
 pub use messages::{DESC_BYTES, ROWS, spec};
+
+/// What FEATURES_REPLY says of queues.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities::QUEUE_STATS;
 
 /// The properties of a queue. What OpenFlow's own cannot express is in an experimenter property of
 /// ours: priority and weight (16 bits each), minimum and maximum rate in kb/s (32 bits each), and 4

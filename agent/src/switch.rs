@@ -4,11 +4,10 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::engine::{FrameEngine, PlainEngine, ReviewScope};
-use bofuss_datapath::{Datapath, PortControl, QueueError, QueueSpec, Settled, Time};
+use bofuss_datapath::{Datapath, PortControl, Settled, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::message::ControllerRole;
 use bofuss_oflib::message::controller_status::ControllerStatusReason;
-use bofuss_oflib::types::QueueId;
 #[cfg(feature = "text")]
 use bofuss_oflib::{ErrorCode, ExtValue};
 use bofuss_oflib::{Message, PortNo, Version};
@@ -33,6 +32,7 @@ use crate::trace;
 #[cfg(any(
     feature = "bundles",
     feature = "operators",
+    feature = "queues",
     feature = "replicas",
     feature = "restore"
 ))]
@@ -352,19 +352,6 @@ impl<E: FrameEngine> Switch<E> {
     /// Sets the address of a connection's peer, such as `tcp:192.0.2.1:6653`.
     pub fn set_peer(&mut self, conn: ConnId, uri: &str) {
         controllers::set_peer(&mut self.connections, conn, uri);
-    }
-
-    /// Creates or changes a queue of a port.
-    ///
-    /// Errors: why that is not possible.
-    pub fn modify_queue(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        id: QueueId,
-        spec: QueueSpec,
-    ) -> Result<(), QueueError> {
-        self.datapath.modify_queue(now, port, id, spec)
     }
 
     /// Runs the request's frame, which comes by a tunnel or 0, through the pipeline without any

@@ -1,5 +1,5 @@
-//! What only some switches do: commit bundles at a time, go on with an earlier state, be one of
-//! several replicas, or tell an operator what extensions know.
+//! What only some switches do: commit bundles at a time, make queues, go on with an earlier state,
+//! be one of several replicas, or tell an operator what extensions know.
 
 #[cfg(feature = "replicas")]
 use bofuss_datapath::Replica;
@@ -39,6 +39,22 @@ impl<E: FrameEngine> Switch<E> {
     /// not, or one is scheduled.
     pub fn follows_clock(&self) -> bool {
         self.change.commit.is_some() || self.bundles.next_scheduled_ns().is_some()
+    }
+}
+
+#[cfg(feature = "queues")]
+impl<E: FrameEngine> Switch<E> {
+    /// Creates or changes a queue of a port.
+    ///
+    /// Errors: why that is not possible.
+    pub fn modify_queue(
+        &mut self,
+        now: bofuss_datapath::Time,
+        port: bofuss_oflib::PortNo,
+        id: bofuss_oflib::types::QueueId,
+        spec: bofuss_datapath::QueueSpec,
+    ) -> Result<(), bofuss_datapath::QueueError> {
+        self.datapath.modify_queue(now, port, id, spec)
     }
 }
 

@@ -47,8 +47,9 @@ impl SwitchIo for Noted<'_> {
         let mut bytes = Vec::new();
         let mut of_core = message.clone();
         if let Message::FeaturesReply(features) = &mut of_core {
-            // The core alone does not put fragments together.
-            features.capabilities = features.capabilities.without(Capabilities::IP_REASM);
+            // The core alone does not put fragments together, and lists no queues.
+            let capabilities = features.capabilities.without(Capabilities::IP_REASM);
+            features.capabilities = capabilities.without(Capabilities::QUEUE_STATS);
         }
         let written = self.codec.encode(xid, &of_core, &mut bytes);
         let text = written.map_or_else(|error| format!("{error:?}"), |()| hex(&bytes));

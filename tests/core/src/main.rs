@@ -25,7 +25,9 @@ const XID: u32 = 7;
 /// The transcript of what the core refuses and other switches do: a TABLE_FEATURES that gives table
 /// 0 a name is answered with an error of type 13 (TABLE_FEATURES_FAILED) and code 5 (EPERM), and a
 /// SET_CONFIG with FRAG_REASM with one of type 10 (SWITCH_CONFIG_FAILED) and code 0 (BAD_FLAGS); a
-/// FLOW_MOD with an output to NORMAL with one of type 2 (BAD_ACTION) and code 4 (BAD_OUT_PORT).
+/// FLOW_MOD with an output to NORMAL with one of type 2 (BAD_ACTION) and code 4 (BAD_OUT_PORT). A
+/// QUEUE_GET_CONFIG_REQUEST and a multipart QUEUE are answered with errors of type 1 (BAD_REQUEST),
+/// and codes 1 (BAD_TYPE) and 2 (BAD_MULTIPART).
 const REFUSED: &str = concat!(
     "switch 2 10 10 10 10 10 10 0 hash\n",
     "connect 1 1\n",
@@ -41,6 +43,10 @@ const REFUSED: &str = concat!(
     "ffffffffffffffffffffffff000000000001000400000000",
     "000400180000000000000010fffffffaffff000000000000\n",
     "> to 1 0401000c0000000700020004\n",
+    "message 1 0416001000000007ffffffff00000000\n",
+    "> to 1 0401000c0000000700010001\n",
+    "message 1 04120018000000070005000000000000ffffffffffffffff\n",
+    "> to 1 0401000c0000000700010002\n",
 );
 
 /// The outputs of a switch, one line each.
