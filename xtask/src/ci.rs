@@ -168,7 +168,7 @@ fn with_steps(
         // A step behind copies the libraries: none may be in the making.
         ("programs", Tier::Test, Computes, &|| all_programs(root)),
         ("tests", Tier::Check, load_of_tests(tier), &|| {
-            unit::run(root, &long_arguments(tier, &["--include-ignored"]))
+            unit::run(root, &long_arguments(tier))
         }),
         ("site", Tier::Test, Computes, &|| {
             site_if_possible(root, target)
@@ -186,8 +186,7 @@ fn with_steps(
             packages(root, target, tier)
         }),
         ("end to end", Tier::Test, Waits, &|| {
-            let arguments = long_arguments(tier, &["--include-ignored"]);
-            e2e::run(root, target, &arguments, "")
+            e2e::run(root, target, &long_arguments(tier), "")
         }),
         ("end to end with two workers", Tier::All, Waits, &|| {
             // Packages are for all switches, and this tier has made them as they are released.
@@ -277,12 +276,10 @@ fn as_packages() -> Result<(), String> {
     cargo(&words)
 }
 
-/// Arguments that a step has in the long tier only.
-fn long_arguments(tier: Tier, arguments: &[&str]) -> Vec<String> {
-    match tier {
-        Tier::All => arguments.iter().map(|a| a.to_string()).collect(),
-        Tier::Lint | Tier::Check | Tier::Test => Vec::new(),
-    }
+/// The arguments of test programs: only the long tier also runs the tests that others ignore.
+fn long_arguments(tier: Tier) -> Vec<String> {
+    let long = (tier == Tier::All).then(|| String::from("--include-ignored"));
+    long.into_iter().collect()
 }
 
 /// Folders whose modules are declared by a macro, so that `cargo fmt` does not find them.

@@ -278,8 +278,7 @@ fn share_libraries(target: &Path) -> Result<(), String> {
     if copy.exists() {
         std::fs::remove_dir_all(&copy).map_err(|e| format!("{}: {e}", copy.display()))?;
     }
-    std::fs::create_dir_all(products.join("deps"))
-        .map_err(|e| format!("{}: {e}", products.display()))?;
+    tree::folder_at(&products.join("deps"))?;
     let libraries: Vec<PathBuf> = tree::files(&made.join("deps"))?
         .into_iter()
         .filter(|path| {

@@ -302,7 +302,7 @@ impl Run<'_> {
     /// Errors: its name, when it does not succeed.
     fn test(&self, test: &mut TestProgram) -> Result<(), String> {
         let scratch = self.scratch.join(&test.target.name);
-        std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
+        tree::folder_at(&scratch)?;
         let mut isolated = Command::new("sh");
         isolated
             .arg(self.root.join("xtask/setup.sh"))

@@ -31,7 +31,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         let known = root.join("fuzz/corpus").join(&name);
         let found = out.join("corpus").join(&name);
         for corpus in [&known, &found] {
-            std::fs::create_dir_all(corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
+            tree::folder_at(corpus)?;
         }
         if name == seeds::TARGET {
             seeds::write_all(root, &found)?;

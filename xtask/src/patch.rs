@@ -80,14 +80,10 @@ impl<'a> Hunk<'a> {
             self.new.push(text);
         }
         if kind == "+" {
-            if self.added.is_empty() {
-                self.added.push(Vec::new());
+            match self.added.last_mut() {
+                Some(run) => run.push(text),
+                None => self.added.push(vec![text]),
             }
-            let run = self
-                .added
-                .last_mut()
-                .expect("one was pushed if there was none");
-            run.push(text);
         }
     }
 }

@@ -63,8 +63,7 @@ pub(crate) fn program() -> Result<PathBuf, String> {
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
     let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
     let installed = cargo.map(|folder| folder.join("bin/mdbook"));
-    for path in [Some(PathBuf::from("mdbook")), installed] {
-        let Some(path) = path else { continue };
+    for path in [Some("mdbook".into()), installed].into_iter().flatten() {
         if command::output(Command::new(&path).arg("--version")).is_ok() {
             return Ok(path);
         }

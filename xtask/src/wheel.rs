@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{self, sh};
-use toml::{Table, Value};
+use toml::Value;
 
 use crate::package::{BuildKind, HERE, VERSION, tool};
 use crate::tree::{copy, read, write};
-use crate::{licenses, python, setup};
+use crate::{licenses, python, rooms, setup};
 
 const PACKAGE: &str = "--locked --package bofuss-python";
 /// The lowest Python version, as wheels name it: the stable ABI that pyo3's feature selects.
@@ -102,17 +102,11 @@ fn glibc(machine: &str, library: &Path) -> Result<u32, String> {
 
 /// The metadata of the package, as `pyproject.toml` has it. Errors: a file that is wrong.
 fn metadata(root: &Path) -> Result<String, String> {
-    let described = read(&root.join("pyproject.toml"))?;
-    let table: Table = described.parse().map_err(|error| format!("{error}"))?;
+    let table = rooms::table(&root.join("pyproject.toml"))?;
     let project = table.get("project").ok_or("pyproject.toml: no project")?;
     let text = |key: &str| {
         let value = project.get(key).and_then(Value::as_str);
         value.ok_or(format!("pyproject.toml: no {key}"))
-    };
-    let list = |key: &str| {
-        let values = project.get(key).and_then(Value::as_array);
-        let values = values.into_iter().flatten();
-        values.filter_map(Value::as_str).collect::<Vec<_>>()
     };
     let mut lines = format!(
         "Metadata-Version: 2.4\nName: bofuss\nVersion: {VERSION}\nSummary: {}\n\
@@ -120,9 +114,9 @@ fn metadata(root: &Path) -> Result<String, String> {
         text("description")?,
         text("license")?,
         text("requires-python")?,
-        list("keywords").join(","),
+        rooms::names(project.get("keywords")).join(","),
     );
-    for classifier in list("classifiers") {
+    for classifier in rooms::names(project.get("classifiers")) {
         lines += &format!("Classifier: {classifier}\n");
     }
     let readme = read(&root.join(text("readme")?))?;
