@@ -67,7 +67,8 @@ pub trait Hook {
 
     /// A number that identifies all answers of [`Hook::effect`] and the values that a pure hook
     /// sets: if any of these changes, the number must change. A former number may return with the
-    /// former answers.
+    /// former answers. It changes only in calls with `&mut self`, after which it is asked
+    /// for.
     fn generation(&self) -> u64 {
         0
     }
@@ -170,7 +171,8 @@ pub trait Hook {
     /// extension as its [owner](crate::Qos::owner).
     fn on_egress_drop(&mut self, drop: &EgressDrop) {}
 
-    /// The time when [`Hook::on_tick`] has to be called next.
+    /// The time when [`Hook::on_tick`] has to be called next. It changes only in calls with
+    /// `&mut self`.
     fn next_tick(&self) -> Option<Time> {
         None
     }

@@ -11,6 +11,7 @@ use bofuss_oflib::{ErrorCode, ExtValue, Message};
 #[cfg(feature = "lookahead")]
 use crate::Upcoming;
 use crate::hook::HookPoint;
+use crate::hook_list::HookList;
 use crate::{Hook, HookEffect};
 
 /// The most plans whose numbers are remembered.
@@ -20,7 +21,7 @@ const MAX_PLANS: usize = 1024;
 #[derive(Default)]
 pub struct Hooks {
     /// The hooks, by number.
-    pub all: Vec<Box<dyn Hook>>,
+    pub all: HookList,
     /// The experimenter rows of each hook's extension.
     rows: Vec<&'static [ExtRow]>,
     /// The hooks that are called at the egress.
@@ -130,6 +131,12 @@ impl Hooks {
     /// Asks all hooks for their effects again, if a generation has changed.
     #[inline]
     pub(crate) fn refresh(&mut self, n_tables: usize) {
+        if self.all.take_changed() || self.tables.len() != n_tables {
+            self.ask_again(n_tables);
+        }
+    }
+
+    fn ask_again(&mut self, n_tables: usize) {
         let mut asked = self.all.iter().zip(&self.generations);
         let has_changed = asked.any(|(hook, generation)| hook.generation() != *generation);
         if has_changed || self.tables.len() != n_tables {
@@ -237,5 +244,66 @@ impl Hooks {
             Some((hook, place)) => self.all[hook].check(place, value, table),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::rc::Rc;
+    use core::cell::Cell;
+
+    use super::*;
+    use crate::Time;
+
+    /// Counts how often it is asked, and sets its timer when a connection ends.
+    struct Asked {
+        times: Rc<Cell<u32>>,
+        next_tick: Option<Time>,
+    }
+
+    impl Asked {
+        fn count(&self) {
+            self.times.set(self.times.get() + 1);
+        }
+    }
+
+    impl Hook for Asked {
+        fn name(&self) -> &'static str {
+            "asked"
+        }
+        fn effect(&self, _: TableId) -> HookEffect {
+            HookEffect::None
+        }
+        fn generation(&self) -> u64 {
+            self.count();
+            0
+        }
+        fn next_tick(&self) -> Option<Time> {
+            self.count();
+            self.next_tick
+        }
+        fn on_disconnect(&mut self, connection: u64) {
+            self.next_tick = Some(Time(connection));
+        }
+    }
+
+    #[test]
+    fn a_hook_is_asked_again_only_after_it_was_called() {
+        let times = Rc::new(Cell::new(0));
+        let hook = Asked {
+            times: Rc::clone(&times),
+            next_tick: None,
+        };
+        let mut hooks = Hooks::default();
+        hooks.add(Box::new(hook), &[], 1);
+        hooks.refresh(1);
+        assert_eq!(hooks.all.next_tick(), None);
+        let before = times.get();
+        hooks.refresh(1);
+        assert_eq!((hooks.all.next_tick(), times.get()), (None, before));
+        hooks.all[0].on_disconnect(7);
+        hooks.refresh(1);
+        assert_eq!(hooks.all.next_tick(), Some(Time(7)));
+        assert_eq!(times.get(), before + 2);
     }
 }

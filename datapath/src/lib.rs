@@ -22,6 +22,7 @@ mod flow_states;
 mod hook;
 mod hook_context;
 mod hook_effect;
+mod hook_list;
 mod hooks;
 #[cfg(feature = "metrics")]
 mod metric;
@@ -138,6 +139,7 @@ pub mod engine {
     pub use crate::groups::{Group, Plan};
     pub use crate::hook::HookPoint;
     pub use crate::hook_context::{HookOutcome, LookupNote, Subject, set_field};
+    pub use crate::hook_list::HookList;
     pub use crate::hooks::Hooks;
     #[cfg(feature = "replicas")]
     pub use crate::meters::{Meter, shared::BucketPlace, sharing::DropBand};

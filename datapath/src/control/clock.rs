@@ -37,7 +37,7 @@ pub(crate) fn next_tick<E: FrameEngine>(
         .chain(compaction.filter(|_| may_compact))
         .chain(triggers::next_time(pipeline, &lane.engine))
         .chain(E::next_clean(&lane.engine))
-        .chain(hooks.all.iter().filter_map(|h| h.next_tick()))
+        .chain(hooks.all.next_tick())
         .chain(fragments::next_deadline(lane))
         .chain(queues.ports.values().filter_map(Egress::next_wakeup))
         .min()

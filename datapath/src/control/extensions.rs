@@ -29,7 +29,7 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
     /// They can only forget what they keep for the connection: there is nobody to reply to, so they
     /// get no context.
     pub fn disconnected(&mut self, connection: u64) {
-        for hook in &mut self.cx.hooks.all {
+        for hook in self.cx.hooks.all.iter_mut() {
             hook.on_disconnect(connection);
         }
     }
@@ -110,6 +110,10 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
     ///
     /// Each hook has one timer, which it may set anew in the call.
     pub(crate) fn tick(&mut self) {
+        let due = self.cx.hooks.all.next_tick();
+        if due.is_none_or(|at| at > self.cx.now) {
+            return;
+        }
         self.notify(|hook, cx| {
             if hook.next_tick().is_some_and(|at| at <= cx.now) {
                 hook.on_tick(cx);
@@ -163,7 +167,8 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
             E::forget_all(engine, &pipeline.catalogue, &mut pipeline.tables);
         }
         // The call may have changed in which tables hooks act.
-        self.cx.hooks.refresh(self.cx.pipeline.tables.len());
+        let n_tables = self.cx.pipeline.tables.len();
+        self.cx.hooks.refresh_after(hook, n_tables);
         for (packet, actions) in outcome.packets {
             self.cx.packet_out(packet, &actions);
         }

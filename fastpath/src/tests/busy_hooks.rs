@@ -1,8 +1,8 @@
 //! Hooks that begin to act while flows are cached.
 
-use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use alloc::{boxed::Box, vec, vec::Vec};
 
+use bofuss_frame::Frame;
 use bofuss_oflib::field::METADATA;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Mac, PortNo};
@@ -11,38 +11,44 @@ use bofuss_packet::craft;
 use super::stage::{flow, send, switch};
 use bofuss_datapath::{Hook, HookContext, HookEffect, Time, Verdict};
 
-/// Writes the metadata 1 before each lookup in table 1, once the flag is set.
-struct Writer(Arc<AtomicBool>);
+/// Writes the metadata 1 before each lookup in table 1, if the last connection that ended has the
+/// number 1.
+struct Writer(bool);
 
 impl Hook for Writer {
     fn name(&self) -> &'static str {
         "writer"
     }
     fn effect(&self, table: TableId) -> HookEffect {
-        if self.0.load(Relaxed) && table == TableId(1) {
+        if self.0 && table == TableId(1) {
             HookEffect::Branch
         } else {
             HookEffect::None
         }
     }
     fn generation(&self) -> u64 {
-        self.0.load(Relaxed).into()
+        self.0.into()
     }
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
         cx.set(METADATA, 1);
         Verdict::Continue
     }
+    fn on_disconnect(&mut self, connection: u64) {
+        self.0 = connection == 1;
+    }
 }
 
 #[test]
 fn a_hook_that_becomes_busy_is_asked_in_every_table_again() {
-    let (mut datapath, busy) = (switch(0, 2), Arc::new(AtomicBool::new(false)));
-    datapath.add_hook(Box::new(Writer(Arc::clone(&busy))));
+    let mut datapath = switch(0, 2);
+    datapath.add_hook(Box::new(Writer(false)));
     flow(&mut datapath, "ip,actions=goto_table:1");
     flow(&mut datapath, "table=1,priority=2,metadata=1,actions=drop");
     flow(&mut datapath, "table=1,priority=1,actions=output:2");
     for is_busy in [false, true, false] {
-        busy.store(is_busy, Relaxed);
+        let sink = &mut Vec::<Frame>::new();
+        let mut hooks = datapath.hook_calls(Time(0), sink);
+        hooks.disconnected(is_busy.into());
         let leave = usize::from(!is_busy);
         (0..3).for_each(|_| assert_eq!(send(&mut datapath, 1).len(), leave));
     }

@@ -118,7 +118,7 @@ impl<E: FrameEngine> Replica<'_, E> {
     /// all packets have to be in one worker.
     fn agreement(&mut self) -> Result<Option<Agreement>, OneWorker> {
         let mut agreement: Option<Agreement> = None;
-        for hook in &mut self.hooks.all {
+        for hook in self.hooks.all.iter_mut() {
             let Some(states) = hook.flow_states() else {
                 continue;
             };
