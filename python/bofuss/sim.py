@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import operator
 import pathlib
 import sys
 import types
@@ -43,6 +44,8 @@ from bofuss.picture import Svg
 
 NANOS = 1_000_000_000
 """Nanoseconds in a second."""
+_NEVER = 2**64 - 1
+"""Later than all times, in nanoseconds."""
 
 Sent = Union[None, Message, Iterable[Message]]
 """What a callback returns or yields: messages for the switch that it is called about."""
@@ -156,6 +159,10 @@ class Result(NamedTuple):
     timeline: Svg
     """When links carried packets, dropped some, or were down."""
 
+    def __repr__(self) -> str:
+        counts = f"{len(self.failures)} failures, {len(self.events)} events"
+        return f"<result with statistics of {', '.join(self.statistics)}; {counts}>"
+
 
 def run(
     text: str,
@@ -186,8 +193,10 @@ def run(
 
 def _load(name: str, file: str, text: str) -> _Calls:
     """Makes the controller of a file, for `run_scenario`. Raises ValueError unless it has one class of controllers."""
-    module = types.ModuleType(pathlib.PurePath(file).stem)
+    module = types.ModuleType(f"bofuss controller {pathlib.PurePath(file).stem}")
     module.__file__ = file
+    # Dataclasses look for their module there.
+    sys.modules[module.__name__] = module
     exec(compile(text, file, "exec"), module.__dict__)
     # Those that it imports have the name of another module.
     found = [one for one in vars(module).values()
@@ -225,9 +234,7 @@ class _Calls:
                 controller.connected(self._switches[number])
             else:
                 controller.on_disconnect(self._switches[number])
-            if controller.next_tick is not None and controller.next_tick <= now:
-                raise ValueError(f"next_tick is {controller.next_tick}, and not after {now}")
-            return controller.next_tick
+            return _tick(controller.next_tick, now)
         except Exception as error:
             switch = "" if number is None else f" {self._switches[number].name}"
             at = f"controller {self._name} at {now / NANOS} s,{switch} {what}"
@@ -243,13 +250,30 @@ class _Calls:
         return xid
 
 
+def _tick(at: Any, now: int) -> int | None:
+    """The time that a controller has set. Raises TypeError or ValueError if it can be none."""
+    if at is None:
+        return None
+    try:
+        nanos = operator.index(at)
+    except TypeError:
+        raise TypeError(f"next_tick is {at!r}, and no int of nanoseconds") from None
+    if nanos <= now:
+        raise ValueError(f"next_tick is {nanos}, and not after {now}")
+    return min(nanos, _NEVER)
+
+
 def of_topo(topo: Any, end: float) -> str:
     """Converts a `mininet.topo.Topo` to a scenario: its switches, hosts, and links with their parameters.
 
     The caller appends traffic, controllers and changes.
     """
     rows = [f"end = {end}"]
-    rows += [f"[[switch]]\nname = {_text(name)}" for name in topo.switches()]
+    for name in topo.switches():
+        rows.append(f"[[switch]]\nname = {_text(name)}")
+        dpid = dict(topo.nodeInfo(name)).get("dpid")
+        if dpid is not None:
+            rows.append(f"dpid = {int(str(dpid).replace(':', ''), 16)}")  # as Mininet writes it
     for name in topo.hosts():
         rows.append(f"[[host]]\nname = {_text(name)}")
         address = dict(topo.nodeInfo(name))
@@ -264,6 +288,8 @@ def of_topo(topo: Any, end: float) -> str:
             rows.append(f"mbps = {float(options['bw'])}")
         if options.get("delay") is not None:
             rows.append(f"delay_us = {_micros(str(options['delay']))}")
+        if options.get("jitter") is not None:
+            rows.append(f"jitter_us = {_micros(str(options['jitter']))}")
         if options.get("loss") is not None:
             rows.append(f"loss = {float(options['loss']) / 100}")
         if options.get("max_queue_size") is not None:

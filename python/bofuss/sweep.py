@@ -1,7 +1,8 @@
 """Runs many cases of an experiment on several processors or machines, and collects a table.
 
 A case is a dictionary of arguments, `work` the function that runs one: it returns a dictionary of results. Both
-are sent to other processes, so that `work` is a function of a module or program, and not a lambda.
+are sent to other processes, so that `work` is a function of a module or program, and neither a lambda nor of a
+notebook's cell: write it into a file, and import that.
 
 >>> from bofuss import sweep
 >>> cases = sweep.grid(base=[2, 10], exponent=[3, 4])
@@ -135,6 +136,8 @@ def run(
     listed = [dict(case) for case in cases]
     if retries < 0:
         raise ValueError(f"retries is {retries}, and at least 0")
+    if executor is None:
+        _check_importable(work)
     pool = _Pool(workers, executor)
     out = sys.stderr if progress is True else progress or None
     sweep = _Sweep(work, listed, pool, retries, out)
@@ -142,6 +145,16 @@ def run(
         return sweep.run()
     finally:
         pool.close()
+
+
+def _check_importable(work: Work) -> None:
+    """Raises ValueError if other processes of this machine cannot have the function."""
+    main = sys.modules["__main__"]
+    if getattr(work, "__module__", None) == "__main__" and not hasattr(main, "__file__"):
+        raise ValueError(
+            f"work: {work!r} is of a notebook or prompt, where other processes cannot find it: write it into a "
+            "module and import that, or pass executor=ThreadPoolExecutor()"
+        )
 
 
 class _Pool:

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bofuss_embed::Time;
@@ -77,10 +78,20 @@ impl Outside for FromPython {
     }
 }
 
-/// The messages that a controller sends in one call, in order.
-#[pyclass]
+/// A message for a switch, with its transaction id.
+type Sent = (NodeId, u32, Message);
+
+/// The messages that a controller sends in one call, in order. Any thread may add some.
+#[pyclass(frozen)]
 #[derive(Default)]
-pub(crate) struct SentMessages(Vec<(NodeId, u32, Message)>);
+pub(crate) struct SentMessages(Mutex<Vec<Sent>>);
+
+impl SentMessages {
+    /// The list. Who has it must not run Python code, which could add a message.
+    fn list(&self) -> MutexGuard<'_, Vec<Sent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 #[pymethods]
 impl SentMessages {
@@ -91,9 +102,9 @@ impl SentMessages {
 
     /// Appends a message to the switch with this number. Raises ValueError for a member that does
     /// not fit.
-    fn send(&mut self, switch: u32, xid: u32, message: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn send(&self, switch: u32, xid: u32, message: &Bound<'_, PyAny>) -> PyResult<()> {
         let Headed { message, .. } = Headed::from_python(message)?;
-        self.0.push((NodeId(switch), xid, message));
+        self.list().push((NodeId(switch), xid, message));
         Ok(())
     }
 }
@@ -147,7 +158,7 @@ impl PythonController {
         let message = message.map(|message| message.unread(py)).transpose()?;
         let next = calls.call1((what, now.0, switch, message))?;
         let messages = calls.getattr("sent")?.cast_into::<SentMessages>()?;
-        let sent = std::mem::take(&mut messages.borrow_mut().0);
+        let sent = std::mem::take(&mut *messages.get().list());
         for (switch, xid, message) in sent {
             out.send(switch, xid, message);
         }

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import traceback
 import unittest
+from collections.abc import Iterator
 from typing import Any
 
 from bofuss import oflib, sim
@@ -30,11 +31,12 @@ class Topo:
         return node in self.switches()
 
     def nodeInfo(self, node: str) -> dict[str, Any]:  # noqa: N802
-        return {"ip": self.address} if node == "h1" else {}
+        known = {"h1": {"ip": self.address}, "s1": {"dpid": "00:00:00:00:00:00:01:0a"}}
+        return known.get(node, {})
 
     def links(self, withInfo: bool) -> list[tuple[str, str, dict[str, Any]]]:  # noqa: N803
         assert withInfo
-        slow = {"bw": 10, "delay": "5ms", "loss": 0, "max_queue_size": 50}
+        slow = {"bw": 10, "delay": "5ms", "jitter": "1ms", "loss": 0, "max_queue_size": 50}
         return [
             ("h1", "s1", {"port1": 0, "port2": 1}),
             ("s1", "s2", {"port1": 2, "port2": 2, **slow}),
@@ -59,8 +61,12 @@ is = 3
 
 class Scenarios(unittest.TestCase):
     def test_a_topology_of_mininet_becomes_a_scenario(self) -> None:
-        result = sim.run(sim.of_topo(Topo(), end=10) + PING)
+        text = sim.of_topo(Topo(), end=10)
+        self.assertIn("dpid = 266\n", text)
+        self.assertIn("delay_us = 5000.0\njitter_us = 1000.0\n", text)
+        result = sim.run(text + PING)
         self.assertEqual(result.failures, [])
+        self.assertRegex(repr(result), "^<result with statistics of .*traffic.*; 0 failures, 0 events>$")
         link = [name for name in result.statistics["links"] if "s1" in name and "s2" in name]
         self.assertEqual(len(link), 1)
 
@@ -236,6 +242,46 @@ class Controllers(unittest.TestCase):
         with self.assertRaisesRegex(sim.ControllerError, "next_tick is 0, and not after 0"):
             self.run_tree(Stuck())
 
+    def test_a_tick_is_a_whole_number_and_may_be_never(self) -> None:
+        class Ticking(sim.Controller):
+            def __init__(self, at: Any) -> None:
+                self.at = at
+
+            def on_connect(self, switch: sim.ConnectedSwitch) -> None:
+                self.next_tick = self.at
+
+        with self.assertRaisesRegex(sim.ControllerError, "next_tick is 1500000000.0, and no int of nanoseconds"):
+            self.run_tree(Ticking(1.5e9))
+        self.assertEqual(self.run_tree(Ticking(1 << 70)).failures, [])
+
+    def test_a_controller_may_send_while_another_message_of_it_is_read(self) -> None:
+        class Nested(sim.Controller):
+            def __init__(self) -> None:
+                self.replies: list[bytes] = []
+
+            def on_connect(self, switch: sim.ConnectedSwitch) -> sim.Sent:
+                class Instructions:
+                    def __iter__(self) -> Iterator[oflib.Message]:
+                        switch.send(oflib.EchoRequest(b"within"))
+                        return iter([])
+
+                entry: Any = oflib.FlowMod()
+                entry.instructions = Instructions()
+                return [entry, oflib.EchoRequest(b"after")]
+
+            def on_message(self, switch: sim.ConnectedSwitch, message: oflib.Message) -> None:
+                if isinstance(message, oflib.EchoReply) and switch.name == "s1":
+                    self.replies.append(message.data)
+
+        nested = Nested()
+        self.run_tree(nested)
+        self.assertEqual(nested.replies, [b"within", b"after"])
+
+    def test_a_class_is_no_controller(self) -> None:
+        wrong: Any = Learning
+        with self.assertRaisesRegex(TypeError, "controllers: c0: .*Learning.* is no instance of bofuss.sim.Controller"):
+            self.run_tree(wrong)
+
     def test_what_ends_the_program_is_no_error_of_the_controller(self) -> None:
         class Ending(sim.Controller):
             def on_connect(self, switch: sim.ConnectedSwitch) -> None:
@@ -262,7 +308,9 @@ class Controllers(unittest.TestCase):
         text = TREE.replace("KIND", "python").replace("VERSION", "1.3")
         in_file = text.replace('kind = "python"', 'kind = "python"\nfile = "hub.py"')
         hub = (
+            "from __future__ import annotations\nfrom dataclasses import dataclass\n"
             "from bofuss import oflib, sim\nfrom bofuss.sim import Controller\n"
+            "@dataclass\nclass Port:\n    number: int\n"
             "class Hub(Controller):\n"
             "    def on_connect(self, switch):\n"
             "        return oflib.flow_from_text('actions=CONTROLLER')\n"

@@ -83,6 +83,15 @@ class Sweeps(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "retries is -1"):
             sweep.run(sweep.example, [], retries=-1)
 
+    def test_a_function_of_a_prompt_is_refused_for_other_processes(self) -> None:
+        program = "from bofuss import sweep\ndef work(n):\n    return {'n': n}\nsweep.run(work, [{'n': 1}])\n"
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 1)
+        self.assertRegex(ran.stderr, "ValueError: work: .* is of a notebook or prompt")
+        program = program.replace("}])", "}], executor=ThreadPoolExecutor())")
+        program = f"from concurrent.futures import ThreadPoolExecutor\n{program}"
+        subprocess.run([sys.executable, "-c", program], check=True)
+
     def test_ctrl_c_ends_a_sweep(self) -> None:
         # A job that a shell runs in the background ignores Ctrl-C, and so do its children.
         program = "import signal\nimport time\nfrom bofuss import sweep\nif __name__ == '__main__':\n" \
