@@ -28,7 +28,10 @@ pub struct Hooks {
     pub at_egress: Vec<usize>,
     /// Each hook's generation when it was last asked.
     generations: Vec<u64>,
-    /// For each table, the hooks that act before the lookup, with their effects,
+    /// The number of tables for which they were asked.
+    n_tables: usize,
+    /// For each table, the hooks that act before the lookup, with their effects; no tables if no
+    /// hook acts in any, so that a packet touches no memory for that,
     tables: Vec<Vec<(usize, HookEffect)>>,
     /// those that act after a hit,
     after_hit: Vec<Vec<(usize, HookEffect)>>,
@@ -131,7 +134,7 @@ impl Hooks {
     /// Asks all hooks for their effects again, if a generation has changed.
     #[inline]
     pub(crate) fn refresh(&mut self, n_tables: usize) {
-        if self.all.take_changed() || self.tables.len() != n_tables {
+        if self.all.take_changed() || self.n_tables != n_tables {
             self.ask_again(n_tables);
         }
     }
@@ -139,7 +142,7 @@ impl Hooks {
     fn ask_again(&mut self, n_tables: usize) {
         let mut asked = self.all.iter().zip(&self.generations);
         let has_changed = asked.any(|(hook, generation)| hook.generation() != *generation);
-        if has_changed || self.tables.len() != n_tables {
+        if has_changed || self.n_tables != n_tables {
             self.plan_anew(n_tables);
         }
     }
@@ -154,6 +157,24 @@ impl Hooks {
 
     fn plan_anew(&mut self, n_tables: usize) {
         self.generations = self.all.iter().map(|hook| hook.generation()).collect();
+        self.n_tables = n_tables;
+        self.list_acting(n_tables);
+        if self.numbers.len() >= MAX_PLANS {
+            // Numbers are not used again, so the cached paths of forgotten plans are never taken.
+            self.numbers.clear();
+        }
+        let next = &mut self.next_number;
+        self.plan = *self
+            .numbers
+            .entry(self.generations.clone())
+            .or_insert_with(|| {
+                *next += 1;
+                *next
+            });
+    }
+
+    /// Lists the hooks that act, by table.
+    fn list_acting(&mut self, n_tables: usize) {
         self.tables.clear();
         self.after_hit.clear();
         self.on_miss.clear();
@@ -180,18 +201,10 @@ impl Hooks {
             self.after_hit.push(after_hit);
             self.on_miss.push(on_miss);
         }
-        if self.numbers.len() >= MAX_PLANS {
-            // Numbers are not used again, so the cached paths of forgotten plans are never taken.
-            self.numbers.clear();
+        let lists = [&mut self.tables, &mut self.after_hit, &mut self.on_miss];
+        if lists.iter().all(|list| list.iter().all(Vec::is_empty)) {
+            lists.into_iter().for_each(|list| *list = Vec::new());
         }
-        let next = &mut self.next_number;
-        self.plan = *self
-            .numbers
-            .entry(self.generations.clone())
-            .or_insert_with(|| {
-                *next += 1;
-                *next
-            });
     }
 
     /// The number of the hook whose extension has this row, and the row's place in the extension's
@@ -259,6 +272,7 @@ mod tests {
     struct Asked {
         times: Rc<Cell<u32>>,
         next_tick: Option<Time>,
+        acts: bool,
     }
 
     impl Asked {
@@ -272,11 +286,15 @@ mod tests {
             "asked"
         }
         fn effect(&self, _: TableId) -> HookEffect {
-            HookEffect::None
+            if self.acts {
+                HookEffect::Live
+            } else {
+                HookEffect::None
+            }
         }
         fn generation(&self) -> u64 {
             self.count();
-            0
+            self.acts.into()
         }
         fn next_tick(&self) -> Option<Time> {
             self.count();
@@ -284,19 +302,26 @@ mod tests {
         }
         fn on_disconnect(&mut self, connection: u64) {
             self.next_tick = Some(Time(connection));
+            self.acts = connection == 8;
         }
+    }
+
+    fn hooks(times: &Rc<Cell<u32>>) -> Hooks {
+        let hook = Asked {
+            times: Rc::clone(times),
+            next_tick: None,
+            acts: false,
+        };
+        let mut hooks = Hooks::default();
+        hooks.add(Box::new(hook), &[], 1);
+        hooks.refresh(1);
+        hooks
     }
 
     #[test]
     fn a_hook_is_asked_again_only_after_it_was_called() {
         let times = Rc::new(Cell::new(0));
-        let hook = Asked {
-            times: Rc::clone(&times),
-            next_tick: None,
-        };
-        let mut hooks = Hooks::default();
-        hooks.add(Box::new(hook), &[], 1);
-        hooks.refresh(1);
+        let mut hooks = hooks(&times);
         assert_eq!(hooks.all.next_tick(), None);
         let before = times.get();
         hooks.refresh(1);
@@ -305,5 +330,23 @@ mod tests {
         hooks.refresh(1);
         assert_eq!(hooks.all.next_tick(), Some(Time(7)));
         assert_eq!(times.get(), before + 2);
+    }
+
+    #[test]
+    fn tables_in_which_no_hook_acts_have_no_memory() {
+        let mut hooks = hooks(&Rc::default());
+        let memory = |hooks: &Hooks| hooks.tables.capacity() + hooks.on_miss.capacity();
+        assert_eq!(memory(&hooks), 0);
+        hooks.all[0].on_disconnect(8);
+        hooks.refresh(3);
+        for table in [0, 2] {
+            let acting = hooks.at(TableId(table), HookPoint::BeforeLookup);
+            assert_eq!(acting, [(0, HookEffect::Live)]);
+            assert_eq!(hooks.at_miss(TableId(table)), [(0, HookEffect::Live)]);
+        }
+        assert!(hooks.at_miss(TableId(3)).is_empty());
+        hooks.all[0].on_disconnect(9);
+        hooks.refresh(3);
+        assert_eq!((hooks.at_miss(TableId(0)).len(), memory(&hooks)), (0, 0));
     }
 }
