@@ -1,6 +1,6 @@
 //! Switches with a P4 program, for C.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_void, CString};
 
 use bofuss_embed::p4::{Named, P4Effect, P4Error, P4Switch, Program};
@@ -14,16 +14,34 @@ pub struct P4Handle {
     switch: RefCell<P4Switch>,
     seed: u64,
     error: RefCell<CString>,
+    /// True if the library has panicked. Then all further calls are refused.
+    broken: Cell<bool>,
 }
 
 impl P4Handle {
+    fn new(seed: u64) -> Self {
+        Self {
+            switch: RefCell::new(P4Switch::new(Program::default(), seed)),
+            seed,
+            error: RefCell::default(),
+            broken: Cell::new(false),
+        }
+    }
+
     /// Runs a body on a switch; Null without one, Internal for one that a defect has stopped.
     fn call(this: Option<&Self>, body: impl FnOnce(&Self, &mut P4Switch) -> Done) -> Status {
-        guarded(|| {
-            let this = this.ok_or(Status::Null)?;
+        let Some(this) = this else {
+            return Status::Null;
+        };
+        if this.broken.get() {
+            return Status::Internal;
+        }
+        let status = guarded(|| {
             let mut switch = this.switch.try_borrow_mut().map_err(|_| Status::Internal)?;
             body(this, &mut switch)
-        })
+        });
+        this.broken.set(status == Status::Internal);
+        status
     }
 
     /// Keeps why a call is refused.
@@ -64,13 +82,8 @@ fn deliver(
 #[no_mangle]
 pub unsafe extern "C" fn bofuss_p4_new(seed: u64, out: *mut *mut P4Handle) -> Status {
     guarded(|| {
-        let made = P4Handle {
-            switch: RefCell::new(P4Switch::new(Program::default(), seed)),
-            seed,
-            error: RefCell::default(),
-        };
         // SAFETY: the caller vouches for the place.
-        unsafe { give(out, made) }
+        unsafe { give(out, P4Handle::new(seed)) }
     })
 }
 
@@ -296,4 +309,18 @@ pub unsafe extern "C" fn bofuss_p4_trace(
         // SAFETY: the caller vouches for the places.
         unsafe { copy_out(explained.as_bytes(), &[0], out.cast(), capacity, length) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_defect_a_switch_can_only_be_freed() {
+        let handle = P4Handle::new(1);
+        let used = || P4Handle::call(Some(&handle), |_, _| Ok(()));
+        assert_eq!(used(), Status::Ok);
+        let stopped = P4Handle::call(Some(&handle), |_, _| panic!("a defect"));
+        assert_eq!((stopped, used()), (Status::Internal, Status::Internal));
+    }
 }
