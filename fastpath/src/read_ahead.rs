@@ -82,10 +82,13 @@ pub(super) fn port_arrival<S: Sink>(
     let without_ethernet = ingress.is_some_and(|ingress| ingress.without_ethernet);
     let cache = &mut cx.lane.engine;
     let known_as = (port, start, cache.stats.widened);
-    let known = cache.arrival.take().filter(|known| {
+    let is_known = |known: &PortArrival| {
         known.known_as == known_as && known.key.is_of_ethernet() != without_ethernet
-    });
-    if let Some(known) = known {
+    };
+    if !cache.arrival.as_deref().is_some_and(is_known) {
+        core::mem::swap(&mut cache.arrival, &mut cache.other_arrival);
+    }
+    if let Some(known) = cache.arrival.take_if(|known| is_known(known)) {
         return known;
     }
     let mut key = arrival(port, cx.pipeline.catalogue.additions());

@@ -41,6 +41,21 @@ fn the_settled_view_has_every_packet() {
 }
 
 #[test]
+fn what_packets_of_a_port_share_is_kept_for_two_ports() {
+    let mut datapath = switch(0, 3);
+    for port in [1, 2, 1, 3] {
+        let frame = datapath.pool().frame(&[0xff; 60]);
+        let mut frames = vec![frame.expect("within the limit")];
+        let sink = &mut Vec::<Frame>::new();
+        datapath.receive(Time(1), PortNo(port), &mut frames, sink);
+    }
+    let cache = &datapath.lane().engine;
+    let kept = [&cache.arrival, &cache.other_arrival];
+    let ports = kept.map(|one| one.as_ref().map(|one| one.known_as.0));
+    assert_eq!(ports, [Some(PortNo(3)), Some(PortNo(1))]);
+}
+
+#[test]
 fn flows_that_wait_to_be_counted_are_few() {
     let mut datapath = switch(0, 2);
     flow(&mut datapath, "ip,nw_src=10.0.0.0/8,actions=output:2");

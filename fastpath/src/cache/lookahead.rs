@@ -10,7 +10,8 @@ use super::flow_key::FEW;
 use super::{Cache, Flow};
 
 /// The properties that all packets from one port share before their headers are read. It is kept
-/// from burst to burst, because bursts from the same port follow each other.
+/// from burst to burst for two ports, because bursts from the same port follow each other, or those
+/// of the two directions of a conversation.
 #[derive(Debug)]
 pub(crate) struct PortArrival {
     /// The facts for which it was made: the port, the start of paths, and how often the cache's key

@@ -98,7 +98,9 @@ pub struct Cache {
     /// An empty list that is kept for its memory.
     pub(crate) spare_hits: Vec<Hit>,
     pub(crate) lookaheads: Vec<Lookahead>,
+    /// What the packets of the last burst shared, and those of the last one from another port.
     pub(crate) arrival: Option<Box<PortArrival>>,
+    pub(crate) other_arrival: Option<Box<PortArrival>>,
     pub(crate) predicted: Predicted,
     pub(crate) stats: CacheStats,
     /// What forwards frames below the switch.
@@ -130,6 +132,7 @@ impl Cache {
             spare_hits: Vec::new(),
             lookaheads: Vec::new(),
             arrival: None,
+            other_arrival: None,
             predicted: Predicted::default(),
             stats: CacheStats::default(),
             below: Below::default(),
