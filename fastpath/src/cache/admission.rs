@@ -17,7 +17,8 @@ const REFUSED: usize = 4096;
 pub(crate) struct Admission {
     max_flows: usize,
     clock_hand: u32,
-    /// Some bits of the hashes of flows that were recently refused for lack of room.
+    /// Some bits of the hashes of flows that were recently refused for lack of room; empty until
+    /// the first one, as programs may have a thousand switches whose caches are never full.
     refused: Vec<u16>,
 }
 
@@ -27,7 +28,7 @@ impl Admission {
         Self {
             max_flows: max_flows as usize,
             clock_hand: 0,
-            refused: alloc::vec![0; REFUSED],
+            refused: Vec::new(),
         }
     }
 
@@ -40,6 +41,7 @@ impl Admission {
         if self.max_flows == 0 {
             return false;
         }
+        self.refused.resize(REFUSED, 0);
         let place = &mut self.refused[(hash >> 32) as usize % REFUSED];
         core::mem::replace(place, hash as u16 | 1) == hash as u16 | 1
     }
@@ -56,5 +58,34 @@ impl Admission {
         let victim = used.take(CANDIDATES).min();
         self.clock_hand = (self.clock_hand + CANDIDATES as u32) % end;
         victim.map(|(_, slot)| slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::rc::Rc;
+
+    use bofuss_oflib::types::TableId;
+    use bofuss_packet::Words;
+
+    use super::*;
+    use crate::cache::flow_key::FEW;
+    use crate::cache::{Hit, Program};
+
+    #[test]
+    fn only_a_full_cache_has_memory_for_flows_that_it_refuses() {
+        let hit = Hit {
+            slot: 0,
+            table: TableId(0),
+        };
+        let key = Words::Few([0; FEW]);
+        let flow = Flow::new(Rc::new(Program::default()), &[hit], 0, key);
+        let mut flows = Slab::default();
+        let mut admission = Admission::new(1);
+        assert!(admission.admits(&flows, 7));
+        assert_eq!(admission.refused.capacity(), 0);
+        flows.insert(|_| flow);
+        assert!(!admission.admits(&flows, 7), "its first packet");
+        assert!(admission.admits(&flows, 7), "its second one");
     }
 }
