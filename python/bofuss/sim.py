@@ -178,15 +178,21 @@ def run(
     are the scenario's controllers of kind `python`, by their names; one that names a `file` there is an
     instance of the only class of it that is a `Controller`, made without arguments. `progress` is called some times a
     second with the simulated time in nanoseconds and the number of events so far; an exception of it ends
-    the run. Raises ValueError for a mistake in the scenario, with its line, and ControllerError if a
-    controller raises an exception.
+    the run. Raises ValueError for a mistake in the scenario, with its line, or after `max_events`, and
+    ControllerError if a controller raises an exception. What ends a run, Ctrl-C too, has the statistics so
+    far as `statistics`.
     """
-    given = controllers or {}
-    for name, one in given.items():
+    for name, one in (controllers or {}).items():
         if not isinstance(one, Controller):
-            raise TypeError(f"controllers['{name}'] is {one!r}, and not an object of a bofuss.sim.Controller")
-    calls = {name: _Calls(name, one) for name, one in given.items()}
-    statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls, progress)
+            raise TypeError(f"controllers: {name}: {one!r} is no instance of bofuss.sim.Controller")
+    calls = {name: _Calls(name, one) for name, one in (controllers or {}).items()}
+    try:
+        statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls, progress)
+    except BaseException as error:
+        so_far = vars(error).get("statistics")
+        if isinstance(so_far, str):
+            vars(error)["statistics"] = json.loads(so_far)
+        raise
     events = [json.loads(line) for line in lines]
     return Result(text, json.loads(statistics), failures, events, Svg(timeline))
 

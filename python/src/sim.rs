@@ -327,7 +327,16 @@ fn name_switches(controllers: Vec<Py<PyAny>>, scenario: &Scenario) -> PyResult<(
     })
 }
 
-/// Runs a scenario to its end.
+/// Gives the exception that ends a run the statistics so far, as JSON.
+fn keep_statistics(scenario: &mut Scenario, raised: &PyErr) {
+    let statistics = scenario.statistics().to_string();
+    Python::attach(|py| {
+        // An exception that takes no member is raised as it is.
+        let _ = raised.value(py).setattr("statistics", statistics);
+    });
+}
+
+/// Runs a scenario to its end. Errors: what ended it before, with the statistics so far.
 fn run(
     scenario: &mut Scenario,
     wants_log: bool,
@@ -348,7 +357,9 @@ fn run(
     };
     if let Err(error) = scenario.run_until(end, &mut recorder) {
         let raised = raised.borrow_mut().take();
-        return Err(raised.unwrap_or_else(|| refused(error)));
+        let raised = raised.unwrap_or_else(|| refused(error));
+        keep_statistics(scenario, &raised);
+        return Err(raised);
     }
     let statistics = scenario.statistics();
     let mut failures = Vec::new();

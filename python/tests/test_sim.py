@@ -85,6 +85,22 @@ class Scenarios(unittest.TestCase):
         with self.assertWarnsRegex(UserWarning, "closes a loop"):
             sim.run(ring + 'controller = [{ name = "c0", kind = "learning" }]')
 
+    def test_what_ends_a_run_has_the_statistics_so_far(self) -> None:
+        class Full(Exception):
+            pass
+
+        def refuse(now: int, events: int) -> None:
+            raise Full
+
+        text = sim.of_topo(Topo(), end=10) + PING
+        with self.assertRaisesRegex(ValueError, "more events than max_events") as raised:
+            sim.run(f"max_events = 40\n{text}")
+        self.assertGreater(vars(raised.exception)["statistics"]["events"], 40)
+        endless = text.replace("end = 10", "end = 1e5").replace("count = 3", "interval = 0.001")
+        with self.assertRaises(Full) as ended:
+            sim.run(endless, progress=refuse)
+        self.assertGreater(vars(ended.exception)["statistics"]["traffic"][0]["received"], 0)
+
     def test_what_is_wrong_has_its_line(self) -> None:
         with self.assertRaisesRegex(ValueError, "line 2"):
             sim.run("end = 1.0\ncolour = 3\n")
@@ -297,7 +313,7 @@ class Controllers(unittest.TestCase):
         both = {"c0": Learning(), "c1": Learning()}
         with self.assertRaisesRegex(ValueError, "no controller of kind python is called c1"):
             sim.run(text, controllers=both)
-        with self.assertRaisesRegex(TypeError, r"controllers\['c0'\] is 5, and not an object"):
+        with self.assertRaisesRegex(TypeError, "controllers: c0: 5 is no instance"):
             sim.run(text, controllers={"c0": 5})  # type: ignore[dict-item]
         with self.assertRaisesRegex(ValueError, "'tcp': it is one of learning, shortest-path, ecmp, rules, python"):
             sim.run(text.replace("python", "tcp"))
