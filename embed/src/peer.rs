@@ -101,7 +101,7 @@ impl Peer {
 
     /// Bytes that the peer has not read.
     pub(crate) fn unread_bytes(&self) -> usize {
-        self.waiting_bytes + self.held_bytes
+        self.waiting_bytes.saturating_add(self.held_bytes)
     }
 
     /// The codec of its messages; `None` while no version is agreed on, and if they are values.

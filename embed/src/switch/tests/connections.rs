@@ -79,6 +79,11 @@ const ENDS: &[(&str, End)] = &[
         held.unwrap();
         used.switch.tick(NOW);
     }),
+    ("the peer does not read what it is sent", |used, conn| {
+        // Our HELLO waits besides.
+        used.switch.set_held_bytes(conn, usize::MAX).unwrap();
+        used.switch.tick(NOW);
+    }),
     ("its main connection is gone", |used, conn| {
         used.say_hello(conn);
         let auxiliary = used.switch.connect_auxiliary(conn, 1, false).unwrap();
