@@ -134,7 +134,7 @@ impl PyP4Switch {
         let mut switch = P4Switch::new(loaded, seed);
         let entries = entries.map(json).transpose()?;
         if let Some(entries) = &entries {
-            load(&mut switch, entries)?;
+            load(&mut switch, entries.as_bytes())?;
         }
         for port in 1..=ports {
             switch.add_port(port).map_err(refused)?;
@@ -193,10 +193,14 @@ impl PyP4Switch {
         // The JSON is made first, as Python may call the switch meanwhile.
         let json = json(entries)?;
         let call = noted(self.made_with.is_some(), "write", (json.clone(),), py)?;
-        let mut held = self.held(py);
-        load(&mut held.switch, &json)?;
-        held.note(call, json.as_bytes().len());
-        Ok(())
+        let bytes = json.as_bytes();
+        // It may take long; other threads of Python go on.
+        py.detach(|| {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            load(&mut held.switch, bytes)?;
+            held.note(call, bytes.len());
+            Ok(())
+        })
     }
 
     /// Passes a frame that arrived on a port, as any object with a buffer: from the destination
@@ -382,7 +386,7 @@ impl PyP4Switch {
 }
 
 /// Adds entries to a switch. Errors: what is wrong.
-fn load(switch: &mut P4Switch, entries: &Bound<'_, PyBytes>) -> PyResult<()> {
-    let loaded = switch.load_entries(entries.as_bytes());
+fn load(switch: &mut P4Switch, entries: &[u8]) -> PyResult<()> {
+    let loaded = switch.load_entries(entries);
     loaded.map_err(|error| refused(format!("entries: {error}")))
 }

@@ -6,6 +6,7 @@ import copy
 import pathlib
 import pickle
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -106,6 +107,26 @@ class P4SwitchTest(unittest.TestCase):
             thread.start()
             thread.join(30)
         self.assertEqual(times, [1_000, 1_000])
+
+    def test_other_threads_go_on_while_entries_are_read(self) -> None:
+        router = switch("router")
+        entries = b'{"table_entries": [' + b"0, " * 3_000_000 + b"0]}"
+        refused = []
+
+        def write() -> None:
+            try:
+                router.write(entries)
+            except ValueError as error:
+                refused.append(str(error))
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        turns = 0
+        while thread.is_alive():
+            time.sleep(0.001)
+            turns += 1
+        self.assertGreater(turns, 5)
+        self.assertRegex(refused[0], "^entries: ")
 
     def test_time_is_the_callers_and_registers_are_read(self) -> None:
         firewall = switch("firewall")
