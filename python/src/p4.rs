@@ -129,12 +129,15 @@ impl PyP4Switch {
         max_record_bytes: usize,
     ) -> PyResult<Self> {
         let program = json(program)?;
-        let loaded = Program::load(program.as_bytes());
+        let bytes = program.as_bytes();
+        // A long program takes long; other threads of Python go on.
+        let loaded = py.detach(|| Program::load(bytes));
         let loaded = loaded.map_err(|error| refused(format!("program: {error}")))?;
         let mut switch = P4Switch::new(loaded, seed);
         let entries = entries.map(json).transpose()?;
         if let Some(entries) = &entries {
-            load(&mut switch, entries.as_bytes())?;
+            let bytes = entries.as_bytes();
+            py.detach(|| load(&mut switch, bytes))?;
         }
         for port in 1..=ports {
             switch.add_port(port).map_err(refused)?;

@@ -108,25 +108,29 @@ class P4SwitchTest(unittest.TestCase):
             thread.join(30)
         self.assertEqual(times, [1_000, 1_000])
 
-    def test_other_threads_go_on_while_entries_are_read(self) -> None:
+    def test_other_threads_go_on_while_entries_and_programs_are_read(self) -> None:
         router = switch("router")
-        entries = b'{"table_entries": [' + b"0, " * 3_000_000 + b"0]}"
+        long = b'{"table_entries": [' + b"0, " * 3_000_000 + b"0]}"
         refused = []
 
-        def write() -> None:
+        def read(what: str) -> None:
             try:
-                router.write(entries)
+                if what == "entries":
+                    router.write(long)
+                else:
+                    P4Switch(long)
             except ValueError as error:
                 refused.append(str(error))
 
-        thread = threading.Thread(target=write)
-        thread.start()
-        turns = 0
-        while thread.is_alive():
-            time.sleep(0.001)
-            turns += 1
-        self.assertGreater(turns, 5)
-        self.assertRegex(refused[0], "^entries: ")
+        for what in ("entries", "program"):
+            thread = threading.Thread(target=read, args=(what,))
+            thread.start()
+            turns = 0
+            while thread.is_alive():
+                time.sleep(0.001)
+                turns += 1
+            self.assertGreater(turns, 5)
+            self.assertEqual(refused.pop().split(":")[0], what)
 
     def test_time_is_the_callers_and_registers_are_read(self) -> None:
         firewall = switch("firewall")
