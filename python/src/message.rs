@@ -196,9 +196,18 @@ impl PyForm for Within {
         self.0.to_python(to)
     }
     fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+        let class = MembersIn::of(value, Headed::NAME)?.class;
+        if WITH_MESSAGE.contains(&class.as_str()) {
+            let what = format!("a {class} stands within no other message");
+            return Err(Fault::new(what));
+        }
         Headed::from_python(value).map(Self)
     }
 }
+
+/// The classes of messages with a message in them: none stands within another. Without this limit,
+/// the reading of a message within itself would not end.
+const WITH_MESSAGE: [&str; 2] = ["Requestforward", "BundleAddMessage"];
 
 /// A message within another one. oflib does not keep the version of its header: in Python it is
 /// 1.4, which introduced such messages.

@@ -207,6 +207,15 @@ class Hostile(unittest.TestCase):
         with self.assertRaises(ValueError):
             flow.encode()
 
+    def test_a_message_within_itself_is_refused(self) -> None:
+        message = oflib.BundleAddMessage(message=oflib.BarrierRequest())
+        message.message = message
+        members: dict[str, object] = {"class": "BundleAddMessage"}
+        members["message"] = members
+        for use in (message.encode, message.to_dict, lambda: oflib.Message.from_dict(members)):
+            with self.assertRaisesRegex(ValueError, "a BundleAddMessage stands within no other message"):
+                use()
+
 
 class Text(unittest.TestCase):
     def test_flows_groups_and_meters_are_read_and_printed(self) -> None:

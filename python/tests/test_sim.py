@@ -250,6 +250,30 @@ class Controllers(unittest.TestCase):
             text = "".join(traceback.format_exception(raised.exception))
             self.assertIn("switch.send(self.sent)", text)
 
+    def test_a_message_may_be_sent_while_another_one_is_read(self) -> None:
+        class Nested(sim.Controller):
+            def __init__(self) -> None:
+                self.replies: list[bytes] = []
+
+            def on_connect(self, switch: sim.ConnectedSwitch) -> None:
+                def actions() -> Iterator[oflib.Action]:
+                    switch.send(oflib.EchoRequest(b"first"))
+                    yield oflib.ActionOutput(oflib.PortNo.CONTROLLER)
+
+                message: Any = oflib.PacketOut(data=bytes(60))
+                message.actions = actions()
+                switch.send(message)
+                switch.send(oflib.EchoRequest(b"second"))
+
+            def on_message(self, switch: sim.ConnectedSwitch, message: oflib.Message) -> None:
+                if isinstance(message, oflib.EchoReply):
+                    self.replies.append(message.data)
+
+        nested = Nested()
+        self.run_tree(nested)
+        self.assertEqual(nested.replies.count(b"first"), nested.replies.count(b"second"))
+        self.assertGreater(nested.replies.count(b"first"), 6)
+
     def test_a_tick_that_is_not_in_the_future_is_an_exception(self) -> None:
         class Stuck(sim.Controller):
             def on_connect(self, switch: sim.ConnectedSwitch) -> None:
