@@ -7,9 +7,9 @@ use std::{fs, io, thread};
 
 use crate::config::Options;
 use crate::error::{Result, context};
-use crate::output::say;
 use crate::process::Process;
 use crate::reload::ConfigSource;
+use crate::tell::say;
 
 use lab::{HOSTS, Lab, path, port_name};
 

@@ -14,7 +14,7 @@ use bofuss_ports::{OpenError, PortError};
 use bofuss_sim::scenario::ScenarioError;
 use rustix::io::Errno;
 
-use crate::output::tell;
+use crate::tell::tell;
 
 /// The result of a command, or the reason why it failed.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

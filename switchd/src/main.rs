@@ -48,6 +48,7 @@ mod snoop;
 mod state_dir;
 mod still;
 mod successor;
+mod tell;
 mod trace;
 mod web;
 

@@ -1,4 +1,4 @@
-//! Text for the standard output, whose disk may be full, and for readers that may be gone.
+//! Text for the standard output, whose disk may be full, and whose reader may be gone.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -16,26 +16,6 @@ fn write_to(out: &mut impl Write, text: &str) -> io::Result<()> {
         other => other,
     }
 }
-
-/// Writes a line to standard output as `println!` does. If its reader is gone, the line is lost,
-/// and what runs goes on to give back what it changed.
-macro_rules! say {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stdout(), $($words)*);
-    }};
-}
-
-/// Writes a line to standard error as `eprintln!` does. If its reader is gone, the line is lost,
-/// and the exit code is still that of the command.
-macro_rules! tell {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($words)*);
-    }};
-}
-
-pub(crate) use {say, tell};
 
 #[cfg(test)]
 mod tests {

@@ -20,8 +20,9 @@ use bofuss_embed::record::{
 use bofuss_ext::trace::Trace;
 
 use crate::error::{Result, context};
-use crate::output::{print, tell};
+use crate::output::print;
 use crate::run::remake_switch;
+use crate::tell::tell;
 
 use messages::RecordedMessages;
 use p4::P4Player;

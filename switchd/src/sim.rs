@@ -24,7 +24,8 @@ use refusals::Refusals;
 use tcp_controller::{Lateness, TcpController};
 
 use crate::error::{Error, Result, context};
-use crate::output::{print, tell};
+use crate::output::print;
+use crate::tell::tell;
 
 /// Options of `bofuss sim`: the files to run, and those to write.
 #[derive(clap::Args)]

@@ -5,10 +5,12 @@ pub mod barriers;
 pub mod baseline;
 pub mod calibration;
 pub mod changes;
+pub mod first_packet;
 pub mod flow_mods;
 pub mod forwarding;
 pub mod packets;
 pub mod point;
+mod quiet;
 pub mod rewrites;
 pub mod rfc2544;
 pub mod rule_check;
@@ -221,7 +223,7 @@ pub const CASES: &[MeterCase] = &[
         main: None,
         needs_openflow: true,
         points: packets::one_point,
-        run: packets::first_packet,
+        run: first_packet::first_packet,
     },
     MeterCase {
         name: tcp::NAME,

@@ -4,10 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use bofuss_oflib::message::{FlowModCommand, PacketOut};
-use bofuss_oflib::types::BufferId;
+use bofuss_oflib::Message;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Action, Message};
 
 use crate::cases::background::send_until;
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
@@ -21,8 +19,8 @@ use crate::subject::template::{FrameSignature, Template};
 use crate::testbed::traffic::flow_ports;
 
 /// Packets that are timed one by one.
-const SINGLES: u32 = 1_000;
-const SHORT_SINGLES: u32 = 50;
+pub(super) const SINGLES: u32 = 1_000;
+pub(super) const SHORT_SINGLES: u32 = 50;
 /// The time to wait for a packet before the next one is sent, or the last one counts as lost.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Frames per second that flood a controller, and for how long.
@@ -39,7 +37,7 @@ const ECHO_LOADS: [f64; 4] = [0.0, 10.0, 100.0, 400.0];
 const ECHO_PAUSE: Duration = Duration::from_millis(2);
 const ECHO_BYTES: usize = 150;
 /// The time that a controller waits for a packet-in before it looks whether the run is over.
-const LOOK: Duration = Duration::from_millis(5);
+pub(super) const LOOK: Duration = Duration::from_millis(5);
 /// Packet-outs that arrive at this share of the rate at which they were sent were not delayed.
 const NOT_SLOWER: f64 = 0.9;
 /// The share of what was sent of which it is said that all arrived.
@@ -49,8 +47,6 @@ const NO_PACKET_IN: &str = "no packet-in came";
 /// The time that a sender of packet-outs waits when it has sent as many as the rate permits, and a
 /// receiver when all that have arrived are counted.
 const PACE: Duration = Duration::from_micros(200);
-/// Flows of `first-packet` begin here, apart from those of other cases.
-const FIRST_FLOW: u32 = 1 << 18;
 
 /// The one point of a case without parameters.
 pub fn one_point(_: &Limits) -> Vec<Point> {
@@ -58,7 +54,7 @@ pub fn one_point(_: &Limits) -> Vec<Point> {
 }
 
 /// The frame of a flow with this number.
-fn numbered(number: u32, flow: u32) -> Vec<u8> {
+pub(super) fn numbered(number: u32, flow: u32) -> Vec<u8> {
     let mut template = Template::plain(0);
     template.set_ports(flow_ports(flow));
     template.sent.sign(FrameSignature {
@@ -70,7 +66,7 @@ fn numbered(number: u32, flow: u32) -> Vec<u8> {
 }
 
 /// Makes the switch send every frame from the near side to the controller.
-fn send_all_up(bench: &mut Workbench<'_>) -> Result<()> {
+pub(super) fn send_all_up(bench: &mut Workbench<'_>) -> Result<()> {
     let near = bench.ports[0];
     let rule = format!("priority=10,in_port={near},actions=CONTROLLER:65535");
     Ok(bench.set_rules(&[rule])?)
@@ -79,7 +75,7 @@ fn send_all_up(bench: &mut Workbench<'_>) -> Result<()> {
 /// Frames that are sent one by one, each when the one before has arrived or [`PATIENCE`] is over. A
 /// frame that arrives later counts, too: a slow switch has lost nothing.
 #[derive(Default)]
-struct TimedSingles {
+pub(super) struct TimedSingles {
     /// The time at which each departed; none once it has arrived.
     departures: Vec<Option<Instant>>,
     /// The departure of the last one.
@@ -89,19 +85,19 @@ struct TimedSingles {
 
 impl TimedSingles {
     /// Notes that the next frame has departed.
-    fn departed(&mut self, at: Instant) {
+    pub(super) fn departed(&mut self, at: Instant) {
         self.departures.push(Some(at));
         self.last = Some(at);
     }
 
     /// Waits until the next one may depart, so that at most `rate` do in a second.
-    fn wait(&self, rate: f64) {
+    pub(super) fn wait(&self, rate: f64) {
         let passed = self.last.map_or(Duration::MAX, |last| last.elapsed());
         std::thread::sleep(Duration::from_secs_f64(1.0 / rate).saturating_sub(passed));
     }
 
     /// Notes the arrival of a frame, if it is one of these that has not arrived yet.
-    fn arrived(&mut self, number: u32, at: Instant) {
+    pub(super) fn arrived(&mut self, number: u32, at: Instant) {
         let departure = self.departures.get_mut(number as usize);
         if let Some(departed) = departure.and_then(Option::take) {
             let delay = at.saturating_duration_since(departed);
@@ -110,13 +106,13 @@ impl TimedSingles {
     }
 
     /// Returns true if the last frame may still arrive.
-    fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         let last = self.departures.last().copied().flatten();
         last.is_some_and(|departed| departed.elapsed() < PATIENCE)
     }
 
     /// The delays, how many were sent, and how many never arrived; if none did, `silence` says so.
-    fn outcome(self, silence: &str) -> PointOutcome {
+    pub(super) fn outcome(self, silence: &str) -> PointOutcome {
         if self.delays_ns.is_empty() {
             return PointOutcome::of(CaseVerdict::Hangs, silence);
         }
@@ -131,7 +127,7 @@ impl TimedSingles {
 }
 
 /// The number of a frame that was sent alone.
-fn number_of(template: &Template, frame: &[u8]) -> Option<u32> {
+pub(super) fn number_of(template: &Template, frame: &[u8]) -> Option<u32> {
     let signature = template.sent.read(frame)?;
     (signature.run == SINGLE_FRAMES).then_some(signature.number)
 }
@@ -441,76 +437,6 @@ pub fn echo_under_load(bench: &mut Workbench<'_>, point: &Point) -> Result<Point
     }
     outcome.delays_ns = delays;
     Ok(outcome)
-}
-
-/// The delay of the first packet of each of many flows: the controller adds a rule and sends the
-/// packet on.
-pub fn first_packet(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome> {
-    send_all_up(bench)?;
-    // One rule sends the frames of new flows to the controller.
-    let count = bench.rules(bench.count(10 * SINGLES, SHORT_SINGLES) + 1) - 1;
-    let subject = bench.subject;
-    let over = bench.over;
-    let far = bench.ports[1];
-    let near = bench.ports[0];
-    let rate = bench.limits.max_rate;
-    let controller = bench.control()?;
-    let template = Template::plain(0);
-    let seen = std::thread::scope(|scope| {
-        let probing = scope.spawn(move || first_packets(subject, count, rate, over));
-        while !probing.is_finished() {
-            let Some((_, Message::PacketIn(packet))) = controller.receive(LOOK)? else {
-                continue;
-            };
-            let Some(number) = number_of(&template, &packet.data.0) else {
-                continue;
-            };
-            let (source, destination) = flow_ports(FIRST_FLOW + number);
-            let fields = crate::testbed::openflow::exact(source, destination);
-            let text = format!("priority=20,in_port={near},{fields},actions=output:{far}");
-            let rule = controller.flow(&text, FlowModCommand::ADD)?;
-            let on = Message::PacketOut(PacketOut {
-                buffer_id: BufferId::NO_BUFFER,
-                in_port: near,
-                actions: vec![Action::output(far)],
-                data: Bytes(packet.data.0),
-                ..PacketOut::default()
-            });
-            controller.send_all(&[rule, on])?;
-        }
-        probing.join().map_err(|_| "the prober died")?
-    })?;
-    Ok(seen.outcome("no first packet came out"))
-}
-
-/// Sends the first packets of new flows, one at a time, and at most `rate` in a second.
-fn first_packets(
-    subject: &TestSubject,
-    count: u32,
-    rate: f64,
-    over: &(dyn Fn() -> bool + Sync),
-) -> Result<TimedSingles> {
-    let mut probe = subject.probe(false)?;
-    let template = Template::plain(0);
-    let mut singles = TimedSingles::default();
-    for number in 0..count {
-        if over() {
-            break;
-        }
-        singles.wait(rate);
-        singles.departed(probe.send_one(&numbered(number, FIRST_FLOW + number))?);
-        while singles.is_awaited() {
-            probe.poll(|bytes| {
-                let now = Instant::now();
-                if let Some(arrived) = number_of(&template, bytes)
-                    && bytes == numbered(arrived, FIRST_FLOW + arrived)
-                {
-                    singles.arrived(arrived, now);
-                }
-            })?;
-        }
-    }
-    Ok(singles)
 }
 
 #[cfg(test)]

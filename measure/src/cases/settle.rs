@@ -1,22 +1,13 @@
 //! The wait until a switch is quiet: it may still remove a million rules after the barrier's reply.
 
-use std::time::{Duration, Instant};
-
-use bofuss_oflib::Message;
-use bofuss_oflib::wire::Bytes;
+use std::time::Duration;
 
 use crate::cases::point::PointOutcome;
-use crate::cases::workbench::Workbench;
-use crate::statistics::median;
-use crate::subject::controller::{ControlSession, Controlled};
-use crate::testbed::forwarder::Forwarder;
 
 /// The longest wait for a switch.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The time for which a switch is observed, and that between two observations.
-const WINDOW: Duration = Duration::from_millis(100);
-/// Echoes of an observation.
-const ECHOES: u32 = 5;
+pub(super) const WINDOW: Duration = Duration::from_millis(100);
 /// The processors that a quiet switch may have more than at the start: a tenth of one.
 const MORE_PROCESSORS: f64 = 0.1;
 /// An echo of a quiet switch may take this many times as long as at the start, or this many seconds
@@ -27,11 +18,11 @@ const SECONDS_LONGER: f64 = 0.01;
 
 /// How busy a switch is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Activity {
+pub(super) struct Activity {
     /// The processors that its program has: 0.5 is half of one. 0 if the meter did not start it.
-    processors: f64,
+    pub(super) processors: f64,
     /// The median time of an echo. Unit: seconds. 0 if its processor time is known.
-    echo: f64,
+    pub(super) echo: f64,
 }
 
 impl Activity {
@@ -44,7 +35,7 @@ impl Activity {
 
 /// Returns whether the switch is quiet if that is decided after a time, and none if it is to be
 /// waited for longer.
-fn decided(now: Activity, at_start: Activity, waited: Duration) -> Option<bool> {
+pub(super) fn decided(now: Activity, at_start: Activity, waited: Duration) -> Option<bool> {
     if now.is_quiet(at_start) {
         return Some(true);
     }
@@ -55,7 +46,7 @@ fn decided(now: Activity, at_start: Activity, waited: Duration) -> Option<bool> 
 #[derive(Debug, Default)]
 pub struct Settling {
     /// How busy the switch was when it was connected to first, if that is known.
-    at_start: Option<Activity>,
+    pub(super) at_start: Option<Activity>,
     /// The waits at the point that is measured now, together.
     waited: Duration,
     /// True if one of these was in vain.
@@ -68,7 +59,7 @@ pub struct Settling {
 
 impl Settling {
     /// Keeps a wait; none that ended at once.
-    fn keep(&mut self, waited: Duration, is_quiet: bool) {
+    pub(super) fn keep(&mut self, waited: Duration, is_quiet: bool) {
         if waited >= WINDOW {
             self.waited += waited;
             self.is_in_vain |= !is_quiet;
@@ -107,75 +98,6 @@ impl Settling {
             )
         })
     }
-}
-
-impl Workbench<'_> {
-    /// Notes how busy the switch is before anything was asked of it.
-    pub fn note_rest(&mut self) {
-        self.settling.at_start = self.activity();
-    }
-
-    /// Waits until the switch is about as quiet as at the start. A switch that does not answer is
-    /// not waited for: the next request says so.
-    pub fn settle(&mut self) {
-        let Some(at_start) = self.settling.at_start else {
-            return;
-        };
-        let start = Instant::now();
-        while !(self.over)() {
-            let waited = start.elapsed();
-            let Some(now) = self.activity() else {
-                return;
-            };
-            if let Some(is_quiet) = decided(now, at_start, waited) {
-                self.settling.keep(waited, is_quiet);
-                return;
-            }
-            std::thread::sleep(WINDOW);
-        }
-    }
-
-    /// How busy the switch is, if it speaks OpenFlow and answers: by its processor time if the
-    /// meter started it, else by its echoes.
-    fn activity(&mut self) -> Option<Activity> {
-        let subject = self.subject;
-        let controller = self.controller.as_mut()?;
-        let forwarder = subject.forwarder.as_ref();
-        let activity = match forwarder.filter(|forwarder| forwarder.process_id() != 0) {
-            Some(forwarder) => Activity {
-                processors: processors(forwarder),
-                echo: 0.0,
-            },
-            None => Activity {
-                processors: 0.0,
-                echo: echo(controller).ok()?,
-            },
-        };
-        // The switch's own echo requests are answered, too: the wait may be long.
-        (!controller.is_closed()).then_some(activity)
-    }
-}
-
-/// The processors that a program has for a while.
-fn processors(forwarder: &Forwarder) -> f64 {
-    let start = Instant::now();
-    let before = forwarder.cpu_nanos();
-    std::thread::sleep(WINDOW);
-    (forwarder.cpu_nanos() - before) / start.elapsed().as_nanos() as f64
-}
-
-/// The median time of some echoes. Unit: seconds.
-///
-/// Errors: the switch does not answer.
-fn echo(controller: &mut ControlSession) -> Controlled<f64> {
-    let mut seconds = Vec::new();
-    for number in 0..ECHOES {
-        let data = Bytes(number.to_be_bytes()[..].into());
-        let start = Instant::now();
-        controller.request(&Message::EchoRequest(data))?;
-        seconds.push(start.elapsed().as_secs_f64());
-    }
-    Ok(median(&seconds))
 }
 
 #[cfg(test)]

@@ -291,21 +291,19 @@ impl<'a> Workbench<'a> {
 
     /// Removes all entries of the switch, and adds the two that connect its ports.
     pub fn reset(&mut self) -> Result<()> {
-        if self.controller.is_some() {
-            let [near, far] = self.ports;
-            let forth = format!("priority={BASE_PRIORITY},in_port={near},actions=output:{far}");
-            self.set_rules(&[forth, self.back_rule()])?;
-        }
-        Ok(())
+        let [near, far] = self.ports;
+        let forth = format!("priority={BASE_PRIORITY},in_port={near},actions=output:{far}");
+        Ok(self.set_rules(&[forth, self.back_rule()])?)
     }
 
     /// Replaces all entries of the switch, and waits until it is quiet.
     pub fn set_rules(&mut self, rules: &[String]) -> Controlled<()> {
-        if let Some(controller) = &mut self.controller {
-            controller.remove_all()?;
-            controller.add(rules)?;
-            self.settle();
-        }
+        let Some(controller) = &mut self.controller else {
+            return Ok(());
+        };
+        controller.remove_all()?;
+        controller.add(rules)?;
+        self.settle();
         Ok(())
     }
 

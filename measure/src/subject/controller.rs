@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bofuss_channel::{ActiveAddress, Client, ClientError, Endpoint, PassiveAddress};
+use bofuss_channel::{Client, ClientError};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, PortDescRequest, ReplyBody, RequestBody};
@@ -14,11 +14,14 @@ use bofuss_oflib::text::{parse_flow, parse_group};
 use bofuss_oflib::types::{BufferId, MaxLen, TableId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Codec, Match, Message, PortNo, Version};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use crate::error::{ControlError, Error, Result};
+use crate::error::{ControlError, Result};
+use crate::subject::address::takes_connections;
+
+pub use crate::subject::address::{SwitchAddress, offered_versions, patiently};
 
 /// Seconds that a switch may take to answer before it counts as hanging, unless the user says
 /// otherwise.
@@ -27,14 +30,10 @@ pub const STALL_SECONDS: u64 = 30;
 const ARRIVAL: Duration = Duration::from_secs(60);
 /// The time to wait for a message that should be here already.
 const GLANCE: Duration = Duration::from_millis(1);
-/// The time that something may take that is there to take a connection.
-const GLIMPSE: Duration = Duration::from_secs(2);
 /// The time for which a switch may count another number of entries than it has, as some bring their
 /// statistics up to date only now and then; and the pause before it is asked again.
 const COUNT_PATIENCE: Duration = Duration::from_secs(2);
 const COUNT_PAUSE: Duration = Duration::from_millis(100);
-/// The pause before a switch that was not reached is tried again.
-const RETRY: Duration = Duration::from_millis(500);
 /// The time that a switch has to take its settings back when a connection ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Messages that are written in one piece.
@@ -42,93 +41,6 @@ const TOGETHER: usize = 100;
 
 /// The cookie of all rules that the meter adds, by which a later run knows them: "ofmeter".
 pub const METER_COOKIE: u64 = 0x006f_666d_6574_6572;
-
-/// The address of the switch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SwitchAddress {
-    /// The address on which the switch listens.
-    Active(ActiveAddress),
-    /// The address to which the switch connects, over TCP.
-    Passive(String),
-}
-
-impl std::str::FromStr for SwitchAddress {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if !text.starts_with("ptcp:") {
-            return text
-                .parse()
-                .map(Self::Active)
-                .map_err(|e| format!("{e}").into());
-        }
-        let passive: PassiveAddress = text.parse().map_err(|e| format!("{e}"))?;
-        match passive.0 {
-            Endpoint::Tcp { host, port } => Ok(Self::Passive(format!("{host}:{port}"))),
-            Endpoint::Tls { .. } | Endpoint::Unix(_) => {
-                Err(format!("{text:?}: a switch connects over TCP").into())
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for SwitchAddress {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Active(address) => address.fmt(f),
-            Self::Passive(address) => write!(f, "the switch that connects to {address}"),
-        }
-    }
-}
-
-/// The versions to offer: the named one, or all.
-///
-/// Errors: there is none of that name.
-pub fn offered_versions(named: Option<&str>) -> Result<Vec<Version>> {
-    let Some(name) = named else {
-        return Ok(Version::SPOKEN.to_vec());
-    };
-    let mut all = Version::ALL.iter();
-    let found = all.find(|version| version.to_string() == name);
-    found.map(|version| vec![*version]).ok_or_else(|| {
-        let names: Vec<String> = Version::ALL.iter().map(Version::to_string).collect();
-        format!("no version {name}; there are {}", names.join(", ")).into()
-    })
-}
-
-/// Tries to reach a switch until it succeeds, the time is over, or the user wants an end.
-///
-/// Errors: those of the last attempt.
-pub fn patiently<T, E>(
-    patience: Duration,
-    over: &(dyn Fn() -> bool + Sync),
-    mut attempt: impl FnMut() -> Result<T, E>,
-) -> Result<T, E> {
-    let until = Instant::now() + patience;
-    loop {
-        let reached = attempt();
-        if reached.is_ok() || Instant::now() > until || over() {
-            return reached;
-        }
-        std::thread::sleep(RETRY);
-    }
-}
-
-/// Returns true if something takes connections at an address: then it is a switch that does not
-/// answer, and not one that is not there.
-async fn takes_connections(address: &SwitchAddress) -> bool {
-    let SwitchAddress::Active(ActiveAddress(endpoint)) = address else {
-        return false;
-    };
-    match endpoint {
-        Endpoint::Tcp { host, port } | Endpoint::Tls { host, port } => {
-            let connecting = TcpStream::connect((&host[..], *port));
-            let connected = tokio::time::timeout(GLIMPSE, connecting).await;
-            connected.is_ok_and(|stream| stream.is_ok())
-        }
-        Endpoint::Unix(path) => path.exists(),
-    }
-}
 
 /// Removes all entries of a table, or of all tables.
 fn removal(table_id: TableId) -> Message {

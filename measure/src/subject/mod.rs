@@ -1,6 +1,7 @@
 //! The subject of measurements: a set-up that the meter starts between two hosts of its own, or a
 //! switch that is there, with the interfaces of this machine that are connected to it.
 
+pub mod address;
 pub mod controller;
 pub mod faults;
 pub mod forward;

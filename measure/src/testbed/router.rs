@@ -1,4 +1,4 @@
-//! A router of three tables, as OpenFlow entries and as a P4 program, for the load between the hosts.
+//! A router of three tables, as OpenFlow entries and as a P4 program, between the hosts.
 
 use std::path::Path;
 

@@ -247,13 +247,6 @@ impl PortSet {
         Some((desc, port.driver.capabilities()))
     }
 
-    /// Counts a frame that a port drops because it has no link.
-    pub fn drop_unlinked(&mut self, number: PortNo) {
-        if let Some(slot) = self.slots.get_mut(&number) {
-            slot.overflowed += 1;
-        }
-    }
-
     /// The drivers' counters, and how many frames were dropped before each driver.
     pub fn driver_counters(&mut self) -> Vec<(PortNo, Counters, u64)> {
         let mut all = Vec::with_capacity(self.slots.len());

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use super::lab::{Lab, REPLY_WAIT, address, mac};
 use super::traffic;
 use crate::error::{Result, context};
-use crate::output::say;
+use crate::tell::say;
 
 const DRAWING: &str = "
                   +------------------ s1 -------------------+

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::lab::{HOSTS, Lab, REPLY_WAIT, address, run};
 use crate::error::{Result, context};
-use crate::output::say;
+use crate::tell::say;
 
 /// The time that the TCP transfer runs.
 const TRANSFER: Duration = Duration::from_secs(3);

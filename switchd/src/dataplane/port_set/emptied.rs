@@ -1,8 +1,10 @@
-//! Sends all that waits for ports, before another worker sends later frames of the same flows.
+//! Sends all that waits for ports, before another worker sends later frames of the same flows; and
+//! what is dropped instead.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use bofuss_oflib::PortNo;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::PortSet;
@@ -11,6 +13,13 @@ use super::PortSet;
 const LONGEST_WAIT: Duration = Duration::from_millis(1);
 
 impl PortSet {
+    /// Counts a frame that a port drops because it has no link.
+    pub fn drop_unlinked(&mut self, number: PortNo) {
+        if let Some(slot) = self.slots.get_mut(&number) {
+            slot.overflowed += 1;
+        }
+    }
+
     /// Sends all that waits for ports, and waits for room until `end`. What waits then is dropped
     /// as from a full queue: what another worker sends later must not overtake it.
     pub fn empty_until(&mut self, end: Instant) {
