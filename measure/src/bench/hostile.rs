@@ -13,6 +13,7 @@ use hdrhistogram::Histogram;
 use crate::bench::case::{CaseContext, Figures};
 use crate::error::Result;
 use crate::testbed::echo;
+use crate::testbed::forwarder::SwitchPlan;
 use crate::testbed::net::{
     A_ADDRESS, A_MAC, B_ADDRESS, B_MAC, HOST_PORT, context, namespace_path, run,
 };
@@ -66,7 +67,8 @@ impl<'a> Attacker<'a> {
 
     fn ctl(&self, command: &str) -> Result<String> {
         let bofuss = self.context.programs.join("bofuss");
-        run(&format!("{} ctl bench {command}", bofuss.display()))
+        let name = SwitchPlan::usual().name;
+        run(&format!("{} ctl {name} {command}", bofuss.display()))
     }
 
     /// Sends super-frames until it is over.

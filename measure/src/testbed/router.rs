@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::testbed::forwarder::Forwarder;
+use crate::testbed::forwarder::{Forwarder, SwitchPlan};
 use crate::testbed::held::held;
 use crate::testbed::net::{SWITCH_PORTS, context};
 
@@ -44,7 +44,7 @@ impl Forwarder {
         let mut this = Self::default();
         let folder = this.scratch_folder()?;
         let mut bofuss = held(program);
-        bofuss.args(["run", "--name", &format!("bench{}", std::process::id())]);
+        bofuss.args(["run", "--name", &SwitchPlan::usual().name]);
         for (option, name, text) in [("--p4", "p4", P4), ("--p4-entries", "entries", P4_ENTRIES)] {
             let path = Path::new(&folder).join(name).with_extension("json");
             let named = path.display().to_string();
