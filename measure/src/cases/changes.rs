@@ -26,10 +26,7 @@ pub fn change_points(limits: &Limits) -> Vec<Point> {
 }
 
 /// Times changes, each alone with its barrier.
-fn timed_singles(
-    bench: &mut Workbench<'_>,
-    singles: &[Message],
-) -> Result<PointOutcome, ControlError> {
+fn timed_singles(bench: &mut Workbench<'_>, singles: &[Message]) -> Result<PointOutcome> {
     let over = bench.over;
     let controller = bench.control()?;
     let mut outcome = PointOutcome::default();
@@ -37,10 +34,27 @@ fn timed_singles(
         if over() {
             break;
         }
-        let took = controller.change(std::slice::from_ref(change))?;
-        outcome.delays_ns.push(took.as_nanos() as u64);
+        match controller.change(std::slice::from_ref(change)) {
+            Ok(took) => outcome.delays_ns.push(took.as_nanos() as u64),
+            Err(error) => return ended_at(error, outcome.delays_ns.len() + 1),
+        }
     }
     Ok(outcome)
+}
+
+/// The outcome if a change failed: it says at which the switch ended or hangs.
+///
+/// Errors: the connection's, with that number.
+fn ended_at(error: ControlError, number: usize) -> Result<PointOutcome> {
+    let at = format!("at flow-mod {number} of those that were sent one by one");
+    match error {
+        ControlError::Hangs => {
+            let why = format!("{}, {at}", ControlError::Hangs);
+            Ok(PointOutcome::of(CaseVerdict::Hangs, why))
+        }
+        ControlError::Other(why) => Err(ControlError::Other(format!("{why}, {at}")).into()),
+        error @ (ControlError::Refused(_) | ControlError::Unsupported(_)) => judged(Err(error)),
+    }
 }
 
 /// Times changes that are sent together, with one barrier, and adds their rate.
@@ -90,10 +104,13 @@ fn check_count(
     (own, acknowledged): (u64, u64),
     outcome: &mut PointOutcome,
 ) -> Result<()> {
+    if outcome.verdict != CaseVerdict::Ok {
+        return Ok(());
+    }
     let wanted = own + acknowledged;
     let controller = bench.control()?;
     let count = controller.count_until(wanted, ControlSession::entry_count)?;
-    if outcome.verdict == CaseVerdict::Ok && count != wanted {
+    if count != wanted {
         outcome.verdict = CaseVerdict::Lies;
         outcome.notes.push(count_note(count, own, acknowledged));
     }
@@ -139,9 +156,16 @@ fn check_removed(
     let checked = bench.served(|bench| rule_check::removed(bench, 0..rules, (all, all + 1)))?;
     match checked {
         Ok(check) => check.judge(bench, "still forward", outcome),
-        Err(why) => outcome.notes.push(why.into()),
+        Err(why) => mark_unseen(why, outcome),
     }
     Ok(())
+}
+
+/// Marks removals of which packets show nothing, once: their rate is no result.
+fn mark_unseen(why: &str, outcome: &mut PointOutcome) {
+    if outcome.beyond.iter().all(|mark| mark != why) {
+        outcome.beyond.push(why.into());
+    }
 }
 
 /// The flow-mods of a command: for the first rules of a point, which are timed one by one, and for
@@ -164,7 +188,7 @@ pub fn add(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let actions = format!("output:{}", bench.ports[1]);
     let (one_by_one, together) = both(bench, point, &actions, FlowModCommand::ADD)?;
     let own = emptied(bench)?;
-    let mut outcome = judged(timed_singles(bench, &one_by_one))?;
+    let mut outcome = timed_singles(bench, &one_by_one)?;
     let added = outcome.delays_ns.len() as u32;
     check_count(bench, (own, added.into()), &mut outcome)?;
     check_forwarding(bench, added, &mut outcome)?;
@@ -207,7 +231,7 @@ pub fn modify(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> 
     let actions = format!("output:{}", bench.ports[1]);
     let (one_by_one, together) = both(bench, point, &actions, FlowModCommand::MODIFY_STRICT)?;
     fill(bench, point.rules, "drop")?;
-    let mut outcome = judged(timed_singles(bench, &one_by_one))?;
+    let mut outcome = timed_singles(bench, &one_by_one)?;
     let modified = outcome.delays_ns.len() as u32;
     check_forwarding(bench, modified, &mut outcome)?;
     if outcome.verdict != CaseVerdict::Ok {
@@ -226,7 +250,7 @@ pub fn delete(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> 
     let actions = format!("output:{}", bench.ports[1]);
     let (one_by_one, together) = both(bench, point, "", FlowModCommand::DELETE_STRICT)?;
     let own = fill(bench, point.rules, &actions)?;
-    let mut outcome = judged(timed_singles(bench, &one_by_one))?;
+    let mut outcome = timed_singles(bench, &one_by_one)?;
     let removed = outcome.delays_ns.len() as u32;
     let left = u64::from(point.rules - removed);
     check_count(bench, (own, left), &mut outcome)?;
@@ -255,6 +279,26 @@ fn fill(bench: &mut Workbench<'_>, rules: u32, actions: &str) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn the_flow_mod_at_which_a_switch_ends_or_hangs_is_said() {
+        let hangs = ended_at(ControlError::Hangs, 500).unwrap();
+        assert_eq!(hangs.verdict, CaseVerdict::Hangs);
+        assert!(hangs.notes[0].contains("in time, at flow-mod 500 of"));
+        let closed = ended_at(ControlError::Other("closed".into()), 500);
+        let said = "closed, at flow-mod 500 of those that were sent one by one";
+        let wanted = Error::Control(ControlError::Other(said.into()));
+        assert_eq!(closed.unwrap_err(), wanted);
+    }
+
+    #[test]
+    fn removals_of_which_packets_show_nothing_are_marked_once() {
+        let mut outcome = PointOutcome::default();
+        mark_unseen("lost", &mut outcome);
+        mark_unseen("lost", &mut outcome);
+        assert_eq!(outcome.beyond, ["lost"]);
+    }
 
     #[test]
     fn entries_that_a_switch_keeps_are_not_among_those_that_it_acknowledged() {

@@ -29,6 +29,8 @@ const RESULTS: &str = "results.jsonl";
 const CSV: &str = "results.csv";
 /// The head of the table.
 const CSV_HEAD: &str = "case,point,setup,version,round,verdict,marks,metric,unit,value\n";
+/// What the table says of delays if more frames were lost than [`SMALL_LOSS`].
+const OF_ARRIVED: &str = "frames lost: of those that arrived";
 
 /// One result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -338,6 +340,22 @@ fn csv_rows(record: &ResultRecord) -> String {
     let mut marks: Vec<&str> = record.marks.iter().map(String::as_str).collect();
     marks.extend(record.forced());
     marks.extend(record.bounds());
+    let mut rows = rows_of(record, &marks, record.metrics.iter().cloned());
+    if let Some(delay) = &record.delay {
+        let lost = (record.loss() > SMALL_LOSS).then_some(OF_ARRIVED);
+        let signs: Vec<&str> = marks.iter().copied().chain(lost).collect();
+        rows += &rows_of(record, &signs, delay_metrics(delay));
+    }
+    let baseline = record.baseline.iter().flat_map(Baseline::metrics);
+    rows + &rows_of(record, &marks, baseline)
+}
+
+/// A row for each of some numbers of a result.
+fn rows_of(
+    record: &ResultRecord,
+    marks: &[&str],
+    metrics: impl IntoIterator<Item = ResultMetric>,
+) -> String {
     let head = [
         &record.case,
         &record.point.name,
@@ -349,35 +367,35 @@ fn csv_rows(record: &ResultRecord) -> String {
     ]
     .map(|word| quoted(word))
     .join(",");
-    let mut metrics = record.metrics.clone();
-    if let Some(delay) = &record.delay {
-        for (name, ns) in [
-            ("delay, least", delay.min),
-            ("delay, mean", delay.mean),
-            ("delay, standard deviation", delay.deviation),
-            ("delay, p50", delay.p50),
-            ("delay, p90", delay.p90),
-            ("delay, p99", delay.p99),
-            ("delay, p99.9", delay.p999),
-            ("delay, most", delay.max),
-            ("jitter, p50 of differences", delay.jitter[0]),
-            ("jitter, RFC 3550", delay.jitter_rfc3550),
-            ("jitter, p99 - p50", delay.jitter_spread),
-        ] {
-            metrics.push(ResultMetric {
-                name: name.into(),
-                unit: "us".into(),
-                value: ns / 1e3,
-            });
-        }
-    }
-    metrics.extend(record.baseline.iter().flat_map(Baseline::metrics));
     let mut rows = String::new();
     for metric in metrics {
         let name = quoted(&metric.name);
         rows += &format!("{head},{name},{},{}\n", quoted(&metric.unit), metric.value);
     }
     rows
+}
+
+/// The statistics of delays as numbers, microseconds.
+fn delay_metrics(delay: &Summary) -> Vec<ResultMetric> {
+    let all = [
+        ("delay, least", delay.min),
+        ("delay, mean", delay.mean),
+        ("delay, standard deviation", delay.deviation),
+        ("delay, p50", delay.p50),
+        ("delay, p90", delay.p90),
+        ("delay, p99", delay.p99),
+        ("delay, p99.9", delay.p999),
+        ("delay, most", delay.max),
+        ("jitter, p50 of differences", delay.jitter[0]),
+        ("jitter, RFC 3550", delay.jitter_rfc3550),
+        ("jitter, p99 - p50", delay.jitter_spread),
+    ];
+    all.map(|(name, ns)| ResultMetric {
+        name: name.into(),
+        unit: "us".into(),
+        value: ns / 1e3,
+    })
+    .into()
 }
 
 impl Results {
@@ -503,6 +521,31 @@ mod tests {
             rows,
             "pktin-rate,,,,0,ok,at least: the flood ended the rate,rate,packet-ins/s,500\n"
         );
+    }
+
+    #[test]
+    fn delays_of_a_load_with_losses_say_so_in_the_table_for_programs() {
+        let signs = |lost| {
+            let counts = [("sent", 1_000.0), ("lost", lost)];
+            let record = ResultRecord {
+                metrics: counts
+                    .map(|(name, value)| ResultMetric {
+                        name: name.into(),
+                        unit: "frames".into(),
+                        value,
+                    })
+                    .into(),
+                delay: Summary::of(&[1_000, 2_000, 3_000]),
+                ..ResultRecord::default()
+            };
+            let rows = csv_rows(&record);
+            let has_sign = |row: &&str| row.contains(OF_ARRIVED);
+            let (with, without): (Vec<&str>, Vec<&str>) = rows.lines().partition(has_sign);
+            assert!(with.iter().all(|row| row.contains(",us,")), "{rows}");
+            (with.len(), without.len())
+        };
+        assert_eq!(signs(1.0), (0, 13));
+        assert_eq!(signs(930.0), (11, 2));
     }
 
     #[test]
