@@ -6,7 +6,7 @@ use crate::cases::calibration::CalibrationPoint;
 use crate::cases::point::{CaseVerdict, LEAST, MOST, Point};
 use crate::reports::html_table::{HtmlRow, HtmlTable};
 use crate::runs::results::{DELAY, ResultRecord, Results};
-use crate::runs::signed::Signed;
+use crate::runs::signed::{NumberSign, Signed};
 use crate::statistics::numbers::number;
 use crate::statistics::repeats::{DelayStatistic, interval_from_zero};
 use crate::statistics::{Interval, Summary, greatest, least, median};
@@ -148,10 +148,15 @@ impl<'a> PointRecords<'a> {
             .filter_map(|record| record.delay.as_ref())
     }
 
-    /// Returns what is added to the median delay of a baseline, microseconds.
+    /// Returns what is added to the median delay of a baseline, microseconds. One that lost frames,
+    /// or was not sent at its rate, is compared with nothing.
     fn added(&self, to: impl Fn(&Baseline) -> &CalibrationPoint) -> Option<Interval> {
         let records = self.records.iter();
-        let pairs = records.filter_map(|r| Some((r.delay.as_ref()?, to(r.baseline.as_ref()?))));
+        let pairs = records.filter_map(|r| {
+            let delay = r.delay.as_ref()?;
+            let of = to(r.baseline.as_ref()?);
+            (of.sign() == NumberSign::Plain).then_some((delay, of))
+        });
         let (low, high) = baseline::added(&pairs.collect::<Vec<_>>())?;
         Some((low / 1e3, high / 1e3))
     }
@@ -399,5 +404,35 @@ mod tests {
         let text = shown(&results);
         assert!(text.contains("<td>bulk (no result)</td>"), "{text}");
         assert!(text.contains("<td>90</td>"), "{text}");
+    }
+
+    #[test]
+    fn a_control_that_lost_frames_or_was_not_sent_is_in_no_difference() {
+        let path = |us: u64, loss: f64, rate: (f64, f64)| CalibrationPoint {
+            loss,
+            rate,
+            ..CalibrationPoint::of(64, 10.0, &Summary::of(&[us * 1_000; 100]).unwrap())
+        };
+        let added = |loss, rate| {
+            let record = ResultRecord {
+                delay: Summary::of(&[30_000; 100]),
+                baseline: Some(Baseline {
+                    wire: path(10, 0.0, (1_000.0, 1_000.0)),
+                    yardstick: path(20, loss, rate),
+                }),
+                ..ResultRecord::default()
+            };
+            let point = Point::of("output");
+            let of_point = PointRecords::new(&point, vec![&record, &record]);
+            (
+                of_point.added(|baseline| &baseline.wire),
+                of_point.added(|baseline| &baseline.yardstick),
+            )
+        };
+        let to_wire = Some((20.0, 20.0));
+        let at_rate = (1_000.0, 1_000.0);
+        assert_eq!(added(0.0, at_rate), (to_wire, Some((10.0, 10.0))));
+        assert_eq!(added(0.5, at_rate), (to_wire, None));
+        assert_eq!(added(0.0, (1_000.0, 900.0)), (to_wire, None));
     }
 }
