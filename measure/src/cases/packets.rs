@@ -44,6 +44,8 @@ const NOT_SLOWER: f64 = 0.9;
 const NEARLY_ALL: f64 = 0.999;
 /// What is said of a switch that sends no frame up.
 const NO_PACKET_IN: &str = "no packet-in came";
+/// What is said of packet-outs whose arrivals have no clock.
+const UNSTAMPED: &str = "no rate: fewer than two packet-outs arrived with a time stamp";
 /// The time that a sender of packet-outs waits when it has sent as many as the rate permits, and a
 /// receiver when all that have arrived are counted.
 const PACE: Duration = Duration::from_micros(200);
@@ -289,18 +291,21 @@ fn packet_outs_outcome(seen: &PacketOutsSeen, count: u32, sending: Duration) -> 
     if seen.arrived == 0 {
         return PointOutcome::of(CaseVerdict::Fails, "no packet-out came out of the port");
     }
+    let mut outcome = PointOutcome::default()
+        .with("sent", "packet-outs", f64::from(count))
+        .with("lost", "packet-outs", f64::from(count - seen.arrived));
+    if seen.stamped < 2 {
+        outcome.beyond.push(UNSTAMPED.into());
+        return outcome;
+    }
     let rate = rate_within(seen.stamped, seen.span);
-    let mut outcome = PointOutcome::default();
     let is_as_fast = rate >= NOT_SLOWER * rate_within(count, sending);
     if are_nearly_all(seen.arrived, count) && is_as_fast {
         outcome.notes.push(format!(
             "{AT_LEAST}: they came as fast as they were sent, so that the controller ended the rate"
         ));
     }
-    outcome
-        .with("rate", "packet-outs/s", rate)
-        .with("sent", "packet-outs", f64::from(count))
-        .with("lost", "packet-outs", f64::from(count - seen.arrived))
+    outcome.with("rate", "packet-outs/s", rate)
 }
 
 /// The packet-outs that came out of a port.
@@ -508,6 +513,19 @@ mod tests {
         let outs = packet_outs_outcome(&PacketOutsSeen::default(), 10, Duration::ZERO);
         assert_eq!(outs.verdict, CaseVerdict::Fails);
         assert!(flood.metrics.is_empty() && outs.metrics.is_empty());
+    }
+
+    #[test]
+    fn packet_outs_without_time_stamps_have_no_rate() {
+        let seen = PacketOutsSeen {
+            arrived: 8,
+            stamped: 1,
+            span: Duration::ZERO,
+        };
+        let outs = packet_outs_outcome(&seen, 10, Duration::from_secs(1));
+        assert_eq!(outs.beyond, [UNSTAMPED]);
+        let names: Vec<&str> = outs.metrics.iter().map(|one| &one.name[..]).collect();
+        assert_eq!(names, ["sent", "lost"]);
     }
 
     #[test]

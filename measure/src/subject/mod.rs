@@ -28,7 +28,7 @@ use crate::subject::truth::TrueDelays;
 use crate::testbed::foreign::{kernel_datapath, original_is_in};
 use crate::testbed::forwarder::{Forwarder, OPENFLOW_PORT, SwitchPlan};
 use crate::testbed::held::held;
-use crate::testbed::net::{Bed, HOST_PORT, SWITCH_PORTS, context, run};
+use crate::testbed::net::{Bed, HOST_PORT, SWITCH_PORTS, context, offloads_on, run};
 use crate::testbed::setup::Setup;
 use crate::testbed::traffic::{open, open_whole};
 
@@ -245,7 +245,7 @@ impl TestSubject {
         Ok(())
     }
 
-    /// Sentences on whose clock the time stamps of frames are.
+    /// Sentences on whose clock the time stamps of frames are, and on the user's interfaces.
     pub fn time_stamps(&self) -> Vec<String> {
         let mut said = vec![format!("time stamps: {}", self.stamps.words())];
         if let SubjectEnds::Bed(_) = &self.places {
@@ -259,6 +259,8 @@ impl TestSubject {
                 }
                 None => format!("interface {interface}: offers no time stamps of a network card"),
             });
+            let on = offloads_on(interface);
+            said.push(format!("interface {interface}: offloads that are on: {on}"));
         }
         said
     }

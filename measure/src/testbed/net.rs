@@ -186,6 +186,26 @@ pub fn set_offloads(interface: &str, on: bool) -> Result<()> {
     run(&format!("ethtool -K {interface} {words}")).map(drop)
 }
 
+/// The offloads of an interface that are on, in words.
+pub fn offloads_on(interface: &str) -> String {
+    on_in(&run(&format!("ethtool -k {interface}")).unwrap_or_default())
+}
+
+/// Those in a list of `ethtool -k`, in which the parts of an offload are indented.
+fn on_in(listed: &str) -> String {
+    if listed.is_empty() {
+        return "unknown".into();
+    }
+    let whole = listed.lines().filter(|line| !line.starts_with('\t'));
+    let states = whole.filter_map(|line| line.split_once(": "));
+    let on = states.filter(|(_, state)| state.starts_with("on"));
+    let names: Vec<&str> = on.map(|(name, _)| name).collect();
+    if names.is_empty() {
+        return "none".into();
+    }
+    names.join(", ")
+}
+
 /// Configures a namespace as a host with a static neighbour entry for the other host.
 fn host(
     mac: [u8; 6],
@@ -210,4 +230,18 @@ fn host(
     ))?;
     std::thread::sleep(Duration::from_millis(20));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_offloads_that_are_on_are_named_or_unknown() {
+        let listed = "Features for eth1:\nrx-checksumming: on\ntx-checksumming: off\n\
+                      \ttx-checksum-ipv4: on\ngeneric-receive-offload: on [fixed]\n";
+        assert_eq!(on_in(listed), "rx-checksumming, generic-receive-offload");
+        assert_eq!(on_in("Features for eth1:\ntx-checksumming: off\n"), "none");
+        assert_eq!(on_in(""), "unknown");
+    }
 }
