@@ -112,7 +112,11 @@ impl<S: Source> Leader<S> {
             }
             let now = now.max(self.worker.latest);
             if let Some(change) = changes.pop_front() {
-                change.make(now, &mut self.worker.switch, &mut self.worker.io);
+                let Worker { switch, io, .. } = &mut self.worker;
+                // So its replies are not dropped for the messages of packets that wait.
+                io.is_changing = true;
+                change.make(now, switch, io);
+                io.is_changing = false;
             }
         }
         Ok(())

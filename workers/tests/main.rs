@@ -9,4 +9,5 @@ mod meters;
 mod one_worker;
 mod oracle;
 mod order;
+mod replies;
 mod states;
