@@ -30,8 +30,8 @@ use crate::export::Bell;
 use crate::port::PortMember;
 
 /// How long the first worker waits for another, whose batch takes microseconds.
-const PATIENCE: Duration = if cfg!(test) {
-    Duration::from_millis(100)
+pub(super) const PATIENCE: Duration = if cfg!(test) {
+    Duration::from_millis(500)
 } else {
     Duration::from_secs(10)
 };
@@ -42,6 +42,9 @@ const MAX_HANDED: usize = 256;
 /// The steps with which others begin before the end of the turn, so that they need not be woken for
 /// each.
 const STEPS_AHEAD: usize = 16;
+/// How long they run without being stopped, so that one that has ended or stalls is noticed also
+/// if the switch gets no input.
+const LONGEST_RUN_NS: u64 = 5 * Time::SEC;
 /// How long states may be with others before their timers are looked after.
 const STATES_TICK_NS: u64 = Time::SEC;
 
@@ -60,6 +63,8 @@ pub struct Followers {
     /// What they have to do before they go on.
     steps: Vec<Step>,
     are_stopped: bool,
+    /// When they last went on.
+    runs_since: Time,
     packet_ins: Option<Receiver<PacketIn>>,
     /// Wakes the first worker, once they run.
     leader: Option<Waker>,
@@ -145,6 +150,7 @@ impl Followers {
             is_refused: false,
             steps: Vec::new(),
             are_stopped: true,
+            runs_since: Time(0),
             packet_ins: None,
             leader: None,
             next_tick: None,
@@ -218,6 +224,11 @@ impl Followers {
     /// Returns true if they wait for [`Self::go_on`].
     pub(super) fn are_stopped(&self) -> bool {
         self.are_stopped
+    }
+
+    /// Returns true if they are to be stopped only to see that they answer.
+    pub(super) fn have_run_long(&self, now: Time) -> bool {
+        !self.are_stopped && now.since(self.runs_since) >= LONGEST_RUN_NS
     }
 
     /// Stops them, and adds what they have counted to the first worker's switch.
@@ -326,6 +337,7 @@ impl Followers {
             return Err(fault);
         }
         self.are_stopped = false;
+        self.runs_since = now;
         self.dispatch.are_apart |= states.is_some();
         let has_states = self.dispatch.are_apart && self.dispatch.has_states;
         let states_tick = has_states.then(|| now.after(STATES_TICK_NS));
@@ -549,6 +561,19 @@ mod tests {
             fault_with(|orders| drop(orders.recv())),
             "worker 1 has ended"
         );
+    }
+
+    #[test]
+    fn workers_that_run_for_long_are_to_stop_though_no_input_comes() {
+        let (mut switch, mut followers) = with_thread(|orders| drop(orders.recv()));
+        let begin = Time(Time::SEC);
+        let (early, late) = (begin.after(LONGEST_RUN_NS - 1), begin.after(LONGEST_RUN_NS));
+        assert!(!followers.have_run_long(late), "they are stopped");
+        followers.go_on((begin, None), Vec::new(), None).unwrap();
+        assert!(!followers.have_run_long(early));
+        assert!(followers.have_run_long(late));
+        followers.stop(&mut switch);
+        assert!(!followers.have_run_long(late));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tracing::info;
 
 use super::workers::{MOST_BATCHES, Workers};
 use crate::dataplane::dispatch::{GivenStates, needs_states};
-use crate::dataplane::followers::Followers;
+use crate::dataplane::followers::{Followers, PATIENCE};
 use crate::dataplane::io::DataPlaneIo;
 
 /// The rule by which this worker has all frames of a port.
@@ -21,6 +21,8 @@ const ALL_HERE: FanoutRule = FanoutRule::Only(0);
 /// How long workers wait for room at their ports when flows move to other workers, which would send
 /// later frames of these before those that wait: a full queue takes 12 ms at 1 Gb/s.
 const ROOM_PATIENCE: Duration = Duration::from_millis(100);
+// A worker that waits for so long is not taken for one that stalls.
+const _: () = assert!(2 * ROOM_PATIENCE.as_millis() < PATIENCE.as_millis());
 
 /// Whose socket of a port is to be emptied.
 #[derive(Clone, Copy)]

@@ -205,6 +205,7 @@ impl Workers<'_> {
                 followers.dispatch.is_watched = is_watched;
                 self.stop();
             }
+            Some(followers) if followers.have_run_long(self.clock.now()) => self.stop(),
             Some(_) => {}
         }
         if let Some(followers) = &mut self.io.followers
