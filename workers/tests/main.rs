@@ -4,6 +4,7 @@
 mod common;
 
 mod blind;
+mod controllers;
 mod fields;
 mod meters;
 mod one_worker;
