@@ -33,6 +33,7 @@ mod connections;
 mod headers;
 mod p4;
 mod player;
+mod questions;
 mod reader;
 mod text;
 mod words;
@@ -55,6 +56,7 @@ pub use connections::RecordedConnections;
 pub use headers::FrameDetail;
 pub use p4::{P4Input, P4Output, P4RecordedConfig};
 pub use player::{Answers, Player};
+pub use questions::{AskedQuestions, Question};
 pub use reader::{Item, RecordReader, RecordedStep};
 
 /// The line that begins a run; the number is that of the format.

@@ -15,8 +15,8 @@ use bofuss_oflib::{Message, PortNo};
 
 use super::connections::not_up;
 use super::{
-    FrameDetail, RecordError, RecordedConfig, RecordedConnections, RecordedFrame, RecordedInput,
-    RecordedOutput, RecordedReconfiguration,
+    AskedQuestions, FrameDetail, Question, RecordError, RecordedConfig, RecordedConnections,
+    RecordedFrame, RecordedInput, RecordedOutput, RecordedReconfiguration,
 };
 
 /// Makes the switch of a configuration, without ports; its time begins at 0. Errors: why the
@@ -47,12 +47,25 @@ pub struct Player {
     make: SwitchFactory,
     connections: RecordedConnections,
     holds_packets: bool,
+    /// The questions of the next input that are answered with no, and how often each was asked
+    /// before.
+    refused: Vec<(Question, u32)>,
+}
+
+/// What is answered with no in one input.
+#[derive(Clone, Copy, Default)]
+struct Denied<'a> {
+    /// Numbers of questions, which ascend.
+    numbers: &'a [u32],
+    /// Questions, and how often each was asked before.
+    questions: &'a [(Question, u32)],
 }
 
 /// Answers as the record says, and keeps what the switch causes.
 struct PlayerIo<'a> {
-    denied: &'a [u32],
+    denied: Denied<'a>,
     answers: Answers,
+    asked: AskedQuestions,
     connections: &'a RecordedConnections,
     holds_packets: bool,
     outputs: Vec<RecordedOutput>,
@@ -73,6 +86,7 @@ impl Player {
             make,
             connections,
             holds_packets: true,
+            refused: Vec::new(),
         })
     }
 
@@ -82,6 +96,12 @@ impl Player {
             holds_packets: false,
             ..self
         }
+    }
+
+    /// Has these questions of the next input answered with no; each with how often it was asked
+    /// before in that input. Unlike numbers, they hold for a switch that asks other questions less.
+    pub fn refuse(&mut self, questions: &[(Question, u32)]) {
+        self.refused = questions.into();
     }
 
     /// The switch, to be inspected.
@@ -112,6 +132,11 @@ impl Player {
             None
         };
         self.look_for_additions();
+        let refused = core::mem::take(&mut self.refused);
+        let denied = Denied {
+            numbers: denied,
+            questions: &refused,
+        };
         let mut io = PlayerIo::new(denied, &self.connections, self.holds_packets);
         match message {
             Some(message) => take_message(&mut self.switch, at, input, message, &mut io)?,
@@ -132,6 +157,11 @@ impl Player {
         denied: &[u32],
     ) -> Vec<RecordedOutput> {
         self.look_for_additions();
+        let refused = core::mem::take(&mut self.refused);
+        let denied = Denied {
+            numbers: denied,
+            questions: &refused,
+        };
         let mut io = PlayerIo::new(denied, &self.connections, self.holds_packets);
         self.switch.message(at, conn, request, &mut io);
         io.outputs
@@ -260,7 +290,7 @@ fn reconfigure(
     io: &mut PlayerIo<'_>,
 ) -> Result<(), RecordError> {
     // The outputs of the new switch before it is taken over are not outputs of this input.
-    let mut aside = PlayerIo::new(&[], io.connections, io.holds_packets);
+    let mut aside = PlayerIo::new(Denied::default(), io.connections, io.holds_packets);
     let mut other = make(&new.config)?;
     for (port, offloads) in &new.ports {
         other.ports(at, &mut aside, |ports| {
@@ -280,18 +310,23 @@ fn reconfigure(
 
 impl<'a> PlayerIo<'a> {
     /// For one input, of which these questions are answered with no.
-    fn new(denied: &'a [u32], connections: &'a RecordedConnections, holds_packets: bool) -> Self {
+    fn new(denied: Denied<'a>, connections: &'a RecordedConnections, holds_packets: bool) -> Self {
         Self {
             denied,
             answers: Answers::default(),
+            asked: AskedQuestions::default(),
             connections,
             holds_packets,
             outputs: Vec::new(),
         }
     }
 
-    fn answer(&self) -> bool {
-        self.denied.binary_search(&self.answers.next()).is_err()
+    fn answer(&self, question: Question) -> bool {
+        let number = self.answers.next();
+        let Denied { numbers, questions } = self.denied;
+        let is_refused =
+            !questions.is_empty() && questions.contains(&(question, self.asked.next(question)));
+        !is_refused && numbers.binary_search(&number).is_err()
     }
 }
 
@@ -308,20 +343,20 @@ impl SwitchIo for PlayerIo<'_> {
             .push(self.connections.sent(conn, xid, &message));
     }
 
-    fn has_room(&self, _: ConnId) -> bool {
-        self.answer()
+    fn has_room(&self, conn: ConnId) -> bool {
+        self.answer(Question::Room(conn))
     }
 
-    fn takes_packet_in(&mut self, _: ConnId, _: PortNo) -> bool {
-        self.answer()
+    fn takes_packet_in(&mut self, conn: ConnId, _: PortNo) -> bool {
+        self.answer(Question::PacketIn(conn))
     }
 
-    fn port_takes_frames(&self, _: PortNo) -> bool {
-        self.answer()
+    fn port_takes_frames(&self, port: PortNo) -> bool {
+        self.answer(Question::Frames(port))
     }
 
     fn may_change_links(&self) -> bool {
-        self.answer()
+        self.answer(Question::Links)
     }
 
     fn holds_packets(&self) -> bool {
@@ -334,5 +369,31 @@ impl SwitchIo for PlayerIo<'_> {
 
     fn advertise(&mut self, port: PortNo, features: PortFeatures) {
         self.outputs.push(RecordedOutput::Advertise(port, features));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_oflib::Catalogue;
+
+    use super::*;
+
+    #[test]
+    fn a_question_that_is_not_asked_shifts_no_answer_to_another() {
+        let catalogue = Catalogue::default().into();
+        let connections = RecordedConnections::new(catalogue, FrameDetail::default());
+        let (one, two) = (ConnId(1), ConnId(2));
+        let denied = Denied {
+            questions: &[(Question::Room(two), 1)],
+            ..Denied::default()
+        };
+        for asks_for_one in [true, false] {
+            let mut io = PlayerIo::new(denied, &connections, false);
+            assert!(!asks_for_one || io.has_room(one));
+            assert!(io.has_room(two));
+            assert!(io.takes_packet_in(two, PortNo(1)));
+            assert!(!io.has_room(two), "the second time");
+            assert!(io.has_room(two));
+        }
     }
 }

@@ -20,7 +20,7 @@ use rustix::event::epoll;
 use tracing::{debug, warn};
 
 use super::dispatch::GivenStates;
-use super::noted_input::NotedInput;
+use super::noted_input::{DeniedQuestion, NotedInput};
 use super::poller::{Ready, WakeSet};
 use super::port_set::PortSet;
 use super::state_counts::StateCounts;
@@ -75,7 +75,7 @@ pub(super) enum Step {
     /// It has found out when entries were last used by any worker.
     Uses(Time, Vec<EntryUse>),
     /// Its switch got an input, and these of its questions were answered with no.
-    Input(Time, NotedInput, Vec<u32>),
+    Input(Time, NotedInput, Vec<DeniedQuestion>),
     /// It opened a port. Each other worker takes its own of these, in their order: the kernel gives
     /// each the frames whose states it has.
     Open(Mutex<Vec<Option<PortMember>>>),

@@ -1,7 +1,7 @@
 //! The other workers, as the first sees them: it stops them before it gives its switch an input,
 //! notes the inputs, lets all play them, and at the end of its turn go on.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io;
 use std::mem::take;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bofuss_datapath::{DispatchBy, MeterShare, Metric, Time};
-use bofuss_embed::record::{Answers, FrameDetail, RecordedConfig, RecordedConnections};
+use bofuss_embed::record::{FrameDetail, Question, RecordedConfig, RecordedConnections};
 use bofuss_ext::Switch;
 use bofuss_frame::Frame;
 use bofuss_oflib::{Message, PortNo};
@@ -22,7 +22,7 @@ use super::dispatch::{DispatchNow, GivenStates};
 use super::follower::{
     FollowerParts, HandedFrame, Order, PacketIn, Progress, Remake, Report, Step,
 };
-use super::noted_input::NotedInput;
+use super::noted_input::{NotedAnswers, NotedInput};
 use super::poller::WakeSet;
 use super::state_counts;
 use super::thread_clock::ThreadClock;
@@ -53,9 +53,8 @@ pub struct Followers {
     count: usize,
     threads: Vec<FollowerThread>,
     connections: RecordedConnections,
-    answers: Answers,
-    /// The numbers of the switch's questions that were answered no, in this input.
-    denied: RefCell<Vec<u32>>,
+    /// The answers to the switch's questions in this input.
+    answers: NotedAnswers,
     /// The input that is being carried out.
     input: Option<(Time, NotedInput)>,
     /// True if it is a message of an extension that was refused.
@@ -144,8 +143,7 @@ impl Followers {
             count,
             threads: Vec::new(),
             connections: RecordedConnections::new(catalogue, FrameDetail::default()),
-            answers: Answers::default(),
-            denied: RefCell::default(),
+            answers: NotedAnswers::default(),
             input: None,
             is_refused: false,
             steps: Vec::new(),
@@ -397,14 +395,13 @@ impl Followers {
         if !uses.is_empty() {
             self.steps.push(Step::Uses(now, uses));
         }
-        self.answers.begin();
         self.is_refused = false;
         self.input = input(&self.connections).map(|input| (at, input));
     }
 
     /// Ends the input, which has been carried out.
     pub(super) fn end_input(&mut self) {
-        let denied = take(self.denied.get_mut());
+        let denied = self.answers.end();
         let input = self.input.take();
         // It has changed nothing, but might where there are no states.
         if let Some((at, input)) = input.filter(|_| !self.is_refused) {
@@ -427,12 +424,9 @@ impl Followers {
     }
 
     /// Notes the answer to a question of the switch.
-    pub(super) fn answered(&self, is_granted: bool) {
+    pub(super) fn answered(&self, question: Question, is_granted: bool) {
         if self.input.is_some() {
-            let number = self.answers.next();
-            if !is_granted {
-                self.denied.borrow_mut().push(number);
-            }
+            self.answers.note(question, is_granted);
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Refusal, SwitchIo};
 use bofuss_datapath::Time;
-use bofuss_embed::record::RecordedOutput;
+use bofuss_embed::record::{Question, RecordedOutput};
 use bofuss_embed::saved::SAVER;
 use bofuss_frame::Frame;
 use bofuss_oflib::message::port::PortFeatures;
@@ -100,11 +100,11 @@ impl DataPlaneIo {
     }
 
     /// Records the answer to a question of the switch, and returns it.
-    fn answered(&self, is_granted: bool) -> bool {
+    fn answered(&self, question: Question, is_granted: bool) -> bool {
         if let Some(recorder) = &self.recorder {
             recorder.answered(is_granted);
         } else if let Some(followers) = &self.followers {
-            followers.answered(is_granted);
+            followers.answered(question, is_granted);
         }
         is_granted
     }
@@ -119,7 +119,7 @@ impl SwitchIo for DataPlaneIo {
     }
 
     fn port_takes_frames(&self, port: PortNo) -> bool {
-        self.answered(self.ports.takes_frames(port))
+        self.answered(Question::Frames(port), self.ports.takes_frames(port))
     }
 
     fn flush(&mut self) {
@@ -153,11 +153,13 @@ impl SwitchIo for DataPlaneIo {
     }
 
     fn has_room(&self, conn: ConnId) -> bool {
-        conn == SAVER || self.answered(conn == OPERATOR || self.connections.has_room(conn))
+        let has_room = || conn == OPERATOR || self.connections.has_room(conn);
+        conn == SAVER || self.answered(Question::Room(conn), has_room())
     }
 
     fn takes_packet_in(&mut self, conn: ConnId, in_port: PortNo) -> bool {
-        self.answered(self.connections.takes_packet_in(conn, in_port))
+        let takes = self.connections.takes_packet_in(conn, in_port);
+        self.answered(Question::PacketIn(conn), takes)
     }
 
     /// A held packet would be at one worker, and the message that asks for it at all.
@@ -166,7 +168,7 @@ impl SwitchIo for DataPlaneIo {
     }
 
     fn may_change_links(&self) -> bool {
-        self.answered(!self.is_locked)
+        self.answered(Question::Links, !self.is_locked)
     }
 
     fn advertise(&mut self, port: PortNo, features: PortFeatures) {
