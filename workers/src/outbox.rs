@@ -70,7 +70,7 @@ pub(crate) struct WorkerIo<S> {
     pub(crate) outbox: Outbox,
     /// True in the leader, which answers messages and carries out what they ask for.
     pub(crate) leads: bool,
-    /// True while a change is made: what that sends is sent by the leader alone, and is not dropped.
+    /// True while a change is made: what it sends is sent by the leader alone, and never dropped.
     pub(crate) is_changing: bool,
     /// True if a message of an extension was refused since the change began.
     pub(crate) is_refused: bool,
