@@ -173,7 +173,10 @@ impl Bench<'_> {
             Err(error) => return Err(format!("{}: {error}", setup.name()).into()),
         };
         // A busy machine may lose frames at any rate.
-        if let Some(error) = (0..CHECKS).map_while(|_| check(&bed).err()).nth(CHECKS - 1) {
+        if let Some(error) = (0..CHECKS)
+            .map_while(|_| check(&bed, setup).err())
+            .nth(CHECKS - 1)
+        {
             self.report.failed(format!("{progress}: {error}"));
             return Ok(());
         }
@@ -205,8 +208,8 @@ impl Bench<'_> {
 }
 
 /// Checks the result before the time is measured: numbered frames arrive complete, in order and
-/// unchanged.
-fn check(bed: &Bed) -> Result<()> {
+/// unchanged, or as the set-up has to change them.
+fn check(bed: &Bed, setup: Setup) -> Result<()> {
     let load = Load {
         rate: CHECKED_RATE,
         ..Load::of(CHECKED_FRAMES)
@@ -217,7 +220,7 @@ fn check(bed: &Bed) -> Result<()> {
             bed.host(true, || {
                 // The closure owns the sender: if nothing can be received, both are dropped, and
                 // the wait below ends.
-                receive(HOST_PORT, CHECKED_FRAMES, move || {
+                receive(HOST_PORT, CHECKED_FRAMES, setup.router(), move || {
                     let _ = tell.send(());
                 })
             })

@@ -19,6 +19,8 @@ pub const OPENFLOW: [&str; 6] = [
     "table=2,metadata=1,actions=set_field:02:00:00:00:01:00->eth_src,output:1",
     "table=2,metadata=2,actions=set_field:02:00:00:00:02:00->eth_src,output:2",
 ];
+/// The address of port 2, which the entries write.
+pub const MAC: [u8; 6] = [2, 0, 0, 0, 2, 0];
 /// The program, and the same entries for it.
 const P4: &str = include_str!("../../../examples/p4/router/router.json");
 const P4_ENTRIES: &str = r#"{"table_entries": [

@@ -158,6 +158,11 @@ impl Setup {
         }
     }
 
+    /// The address from which frames to host B come if it is a router.
+    pub fn router(self) -> Option<[u8; 6]> {
+        matches!(self, Self::BofussRouter | Self::BofussP4).then_some(router::MAC)
+    }
+
     /// The options of extensions with which bofuss starts.
     pub fn options(self) -> &'static [&'static str] {
         if self == Self::BofussOpenQflow {

@@ -13,7 +13,8 @@ use crate::testbed::net::{A_ADDRESS, A_MAC, B_ADDRESS, B_MAC};
 
 /// Bytes of the smallest frame, without its check sequence.
 pub const SMALL_FRAME: usize = 60;
-/// The offset of a frame's IPv4 addresses.
+/// The offset of a frame's TTL, and of its IPv4 addresses.
+const TTL_AT: usize = 22;
 const ADDRESSES: std::ops::Range<usize> = 26..34;
 /// The offset of a frame's UDP ports, and of its sequence number.
 const PORTS_AT: usize = 34;
@@ -183,14 +184,34 @@ fn open_with(interface: &str, whole_ring: bool) -> Result<AfPacket> {
     AfPacket::open(interface, options).map_err(|e| format!("{interface}: {e}").into())
 }
 
-/// Checks that `count` frames of one flow arrive complete, in order and unchanged. Calls `ready`
-/// before the first may arrive.
+/// The template as a router with this address sends it on.
+fn routed(mut bytes: Vec<u8>, mac: [u8; 6]) -> Vec<u8> {
+    bytes[6..12].copy_from_slice(&mac);
+    bytes[TTL_AT] -= 1;
+    // The sum of a header that has 0x100 less.
+    let sum = u16::from_be_bytes([bytes[TTL_AT + 2], bytes[TTL_AT + 3]]);
+    let (sum, carry) = sum.overflowing_add(0x100);
+    let sum = sum + u16::from(carry);
+    bytes[TTL_AT + 2..TTL_AT + 4].copy_from_slice(&sum.to_be_bytes());
+    bytes
+}
+
+/// Checks that `count` frames of one flow arrive complete, in order and unchanged, or as a router
+/// with this address has to change them. Calls `ready` before the first may arrive.
 ///
-/// Errors: the first frame that is lost or changed.
-pub fn receive(interface: &str, count: u64, ready: impl FnOnce()) -> Result<()> {
+/// Errors: the first frame that is lost or wrong.
+pub fn receive(
+    interface: &str,
+    count: u64,
+    router: Option<[u8; 6]>,
+    ready: impl FnOnce(),
+) -> Result<()> {
     let mut port = open(interface)?;
     let pool = Pool::new(POOL_BYTES);
     let mut wanted = template(false);
+    if let Some(mac) = router {
+        wanted = routed(wanted, mac);
+    }
     let mut frames = Vec::new();
     let mut next = 0;
     let mut last = Instant::now();
