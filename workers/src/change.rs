@@ -61,6 +61,12 @@ impl Change {
         }
     }
 
+    /// Returns true if all replicas have to stop for it, whatever is changed before it: a switch
+    /// that has egress tables now may have none by then.
+    pub(crate) fn stops_all(&self) -> bool {
+        matches!(self.needs(false), Needs::All | Needs::States)
+    }
+
     /// Returns true if followers need it, too.
     pub(crate) fn is_for_followers(&self) -> bool {
         let Self::Message(_, _, message) = self else {
@@ -159,5 +165,23 @@ impl Needs {
             RequestBody::Experimenter(_) => Self::States,
             _ => Self::Counters,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_oflib::Match;
+    use bofuss_oflib::message::{FlowMod, PacketOut};
+
+    use super::*;
+
+    #[test]
+    fn nobody_stops_for_a_message_that_an_earlier_change_may_leave_to_the_leader() {
+        let of = |message| Change::Message(ConnId(1), 1, Box::new(message));
+        let out = of(Message::PacketOut(PacketOut::default()));
+        assert_eq!(out.needs(true), Needs::States);
+        assert!(!out.stops_all());
+        let entry = FlowMod::add(Match::ANY);
+        assert!(of(Message::FlowMod(entry)).stops_all());
     }
 }

@@ -36,10 +36,10 @@ pub(crate) struct Call(pub(crate) Time, pub(crate) VecDeque<Change>);
 pub(crate) struct Leader<S> {
     pub(crate) worker: Worker<S>,
     pub(crate) followers: Vec<Follower>,
-    /// What these have done since the last common point.
+    /// What these do since the last common point.
     pub(crate) next: Next,
-    /// The changes of the last common point. To free them takes as long as a follower may need more
-    /// than the leader at the next.
+    /// The changes of the last common point, which the next one frees while followers still make
+    /// theirs: the leader would wait for them anyway.
     pub(crate) made: Arc<Vec<Change>>,
     /// By what frames are to be divided.
     pub(crate) by: DispatchBy,
@@ -96,10 +96,9 @@ impl<S: Source> Leader<S> {
                     .take_while(|change| change.needs(has_egress) == needs)
                     .count();
                 let next: Vec<Change> = changes.drain(..count).collect();
-                let after = changes.front().map(|change| change.needs(has_egress));
-                let then = match after {
-                    Some(Needs::All | Needs::States) => Next::Stop,
-                    Some(Needs::Counters | Needs::Leader) | None => Next::Bursts,
+                let then = match changes.front() {
+                    Some(after) if after.stops_all() => Next::Stop,
+                    _ => Next::Bursts,
                 };
                 for unmade in self.change_all(now, next, needs, then)?.into_iter().rev() {
                     changes.push_front(unmade);
@@ -205,7 +204,7 @@ impl<S: Source> Leader<S> {
         let is_divided = dispatch.of_states().is_some() && has_states;
         let states = is_divided.then(|| Arc::new(worker.switch.replica().take_states()));
         let meters = Arc::new(worker.switch.replica().share_meters(at));
-        self.next = if progress.is_changing || progress.made < changes.len() {
+        self.next = if progress.is_changing {
             Next::Stop
         } else {
             then

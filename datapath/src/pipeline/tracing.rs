@@ -150,28 +150,15 @@ mod tests {
     use super::*;
     use crate::{Config, Datapath, PacketInEvent, Sink, Time};
 
-    /// Counts for each table how many entries a trace names that nearly matched.
-    struct LostCounts(Vec<usize>);
-
-    impl Sink for LostCounts {
-        const TRACES: bool = true;
-        const DRY: bool = true;
-        fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
-        fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
-        fn flow_removed(&mut self, _: FlowRemoved) {}
-        fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
-        fn set_link(&mut self, _: PortNo, _: bool) {}
-        fn step(&mut self, step: Step<'_>) {
-            if let Step::Lookup(_, _, _, lost) = step {
-                self.0.push(lost.len());
-            }
-        }
+    /// Keeps how many entries of each table a trace names that nearly matched, and why packets were
+    /// dropped.
+    #[derive(Default)]
+    struct Steps {
+        lost: Vec<usize>,
+        drops: Vec<DropReason>,
     }
 
-    /// Keeps the reasons of drops.
-    struct Drops(Vec<DropReason>);
-
-    impl Sink for Drops {
+    impl Sink for Steps {
         const TRACES: bool = true;
         const DRY: bool = true;
         fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
@@ -180,8 +167,10 @@ mod tests {
         fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
         fn set_link(&mut self, _: PortNo, _: bool) {}
         fn step(&mut self, step: Step<'_>) {
-            if let Step::Drop(reason) = step {
-                self.0.push(reason);
+            match step {
+                Step::Lookup(_, _, _, lost) => self.lost.push(lost.len()),
+                Step::Drop(reason) => self.drops.push(reason),
+                _ => {}
             }
         }
     }
@@ -193,10 +182,10 @@ mod tests {
         let mut datapath: Datapath = Datapath::new(Config::default(), catalogue, pool);
         let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), craft::Layer::new(0x88b5, &[0]));
         let frame = datapath.pool().frame(&bytes).expect("within the limit");
-        let mut drops = Drops(Vec::new());
+        let mut steps = Steps::default();
         let packet = Packet::new(frame, PortNo(9));
-        datapath.control(Time(0), &mut drops).trace(packet);
-        assert_eq!(drops.0, [DropReason::NoSuchIngress]);
+        datapath.control(Time(0), &mut steps).trace(packet);
+        assert_eq!(steps.drops, [DropReason::NoSuchIngress]);
     }
 
     /// A packet passes 60 tables, each with 50 entries that it does not match.
@@ -239,15 +228,15 @@ mod tests {
             let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), craft::Layer::new(0x88b5, &[0]));
             let frame = datapath.pool().frame(&bytes).expect("within the limit");
             let packet = Packet::new(frame, PortNo(1));
-            let mut counts = LostCounts(Vec::new());
-            datapath.control(Time(0), &mut counts).trace(packet);
-            let searched = counts.0.iter().filter(|count| **count > 0).count();
+            let mut steps = Steps::default();
+            datapath.control(Time(0), &mut steps).trace(packet);
+            let searched = steps.lost.iter().filter(|count| **count > 0).count();
             assert_eq!(
-                (counts.0.len(), searched),
+                (steps.lost.len(), searched),
                 (60, 20),
                 "1,000 entries in 20 tables"
             );
-            let lane = datapath.context(Time(0), &mut counts).lane;
+            let lane = datapath.context(Time(0), &mut steps).lane;
             assert_eq!(lane.work.searches, 0);
         }
     }

@@ -1,4 +1,5 @@
-//! The wait until a switch is quiet: it may still remove a million rules after the barrier's reply.
+//! When a switch is quiet, and what is said of waits for that: it may still remove a million rules
+//! after the barrier's reply.
 
 use std::time::Duration;
 

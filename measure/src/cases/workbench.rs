@@ -9,9 +9,8 @@ use crate::cases::settle::Settling;
 use crate::error::{ControlError, Result};
 use crate::statistics::{mean, median};
 use crate::subject::TestSubject;
-use crate::subject::controller::{
-    ControlSession, Controlled, STALL_SECONDS, SwitchAddress, patiently,
-};
+use crate::subject::address::{SwitchAddress, patiently};
+use crate::subject::controller::{ControlSession, Controlled, STALL_SECONDS};
 use crate::subject::probe::{FrameProbe, Observation, ProbeLoad, SINGLE_FRAMES};
 use crate::subject::template::{FrameSignature, Template};
 use crate::testbed::openflow::exact;

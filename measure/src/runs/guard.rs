@@ -8,7 +8,8 @@ use bofuss_oflib::{Catalogue, Version};
 use crate::error::{Error, Result};
 use crate::runs::results::Store;
 use crate::runs::signals;
-use crate::subject::controller::{ControlSession, METER_COOKIE, SwitchAddress, patiently};
+use crate::subject::address::{SwitchAddress, patiently};
+use crate::subject::controller::{ControlSession, METER_COOKIE};
 use crate::subject::installed::Installed;
 use crate::tell::tell;
 

@@ -19,9 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
 use crate::error::{ControlError, Result};
-use crate::subject::address::takes_connections;
-
-pub use crate::subject::address::{SwitchAddress, offered_versions, patiently};
+use crate::subject::address::{SwitchAddress, takes_connections};
 
 /// Seconds that a switch may take to answer before it counts as hanging, unless the user says
 /// otherwise.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use bofuss_ports::{AfPacket, NetNs, StampOffer, StampSource, StampedSocket};
 
 use crate::error::Result;
-use crate::subject::controller::SwitchAddress;
+use crate::subject::address::SwitchAddress;
 use crate::subject::faults::Faults;
 use crate::subject::forward::READY;
 use crate::subject::probe::FrameProbe;

@@ -9,7 +9,10 @@ mod replication;
 mod tables;
 mod value_sets;
 
+use std::fmt::Display;
+
 use bofuss_p4::{Int, Switch};
+use tonic::Code;
 
 use crate::error::{Refusal, Result};
 use crate::info::Info;
@@ -127,4 +130,18 @@ fn only_modify(kind: UpdateType) -> Result<()> {
     }
     let what = "it is always there: it can only be modified";
     Err(Refusal::invalid(what))
+}
+
+/// Checks that an update fits whether `what` is there.
+fn check_there(kind: UpdateType, there: bool, what: impl Display) -> Result<()> {
+    match (kind, there) {
+        (UpdateType::Insert, true) => {
+            let what = format!("{what} is there already");
+            Err(Refusal::new(Code::AlreadyExists, what))
+        }
+        (UpdateType::Modify | UpdateType::Delete, false) => {
+            Err(Refusal::not_found(format!("{what} is not there")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use bofuss_p4::{Bound, Int};
 use tonic::Code;
 
-use super::{Target, View, entity};
+use super::{Target, View, check_there, entity};
 use crate::error::{Refusal, Result};
 use crate::info::{ProfileInfo, TableInfo};
 use crate::side::{FIRST_OWN, OneShot};
@@ -270,13 +270,7 @@ fn check(kind: UpdateType, id: u32, there: bool) -> Result<()> {
     if kind == UpdateType::Insert && id == 0 {
         return Err(Refusal::invalid("number 0 means all members or groups"));
     }
-    match (kind, there) {
-        (UpdateType::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is there already")),
-        (UpdateType::Modify | UpdateType::Delete, false) => {
-            Err(Refusal::not_found("it is not there"))
-        }
-        _ => Ok(()),
-    }
+    check_there(kind, there, "it")
 }
 
 /// The weight of a member. Errors: it is not above 0, or above what the P4Info allows.

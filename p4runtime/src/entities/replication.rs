@@ -1,12 +1,11 @@
 //! Multicast groups, clone sessions, and which digests a controller wants.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fmt::Display;
 
 use bofuss_p4::{Backups, Int, MAX_REPLICAS, Replica as Copy, Session};
 use tonic::Code;
 
-use super::{Target, View, entity};
+use super::{Target, View, check_there, entity};
 use crate::digests::DigestQueue;
 use crate::error::{Refusal, Result};
 use crate::value::{canonical, parse};
@@ -21,7 +20,7 @@ impl Target<'_> {
     pub fn write_multicast(&mut self, kind: UpdateType, entry: &MulticastGroupEntry) -> Result<()> {
         let id = entry.multicast_group_id;
         let there = self.switch.replication().groups().contains_key(&id);
-        check(kind, there, format_args!("multicast group {id}"))?;
+        check_there(kind, there, format_args!("multicast group {id}"))?;
         let replication = self.switch.replication_mut();
         if kind == UpdateType::Delete {
             replication.set_group(id, None)?;
@@ -43,7 +42,7 @@ impl Target<'_> {
             return Err(Refusal::invalid("a clone session has a number above 0"));
         }
         let there = self.switch.replication().sessions().contains_key(&id);
-        check(kind, there, format_args!("clone session {id}"))?;
+        check_there(kind, there, format_args!("clone session {id}"))?;
         if kind == UpdateType::Delete {
             self.switch.replication_mut().set_session(id, None)?;
             self.side.sessions_in_bytes.remove(&id);
@@ -71,7 +70,7 @@ impl Target<'_> {
             return Err(Refusal::not_found(format!("there is no digest {id}")));
         }
         let there = self.side.digests.contains_key(&id);
-        check(kind, there, format_args!("the request for digest {id}"))?;
+        check_there(kind, there, format_args!("the request for digest {id}"))?;
         if kind == UpdateType::Delete {
             self.side.digests.remove(&id);
             return Ok(());
@@ -152,20 +151,6 @@ impl View<'_> {
 fn shown_entry(kind: Kind) -> Entity {
     let entry = PacketReplicationEngineEntry { r#type: Some(kind) };
     entity(EntityKind::PacketReplicationEngineEntry(entry))
-}
-
-/// Checks that an update fits whether `what` is there.
-fn check(kind: UpdateType, there: bool, what: impl Display) -> Result<()> {
-    match (kind, there) {
-        (UpdateType::Insert, true) => {
-            let what = format!("{what} is there already");
-            Err(Refusal::new(Code::AlreadyExists, what))
-        }
-        (UpdateType::Modify | UpdateType::Delete, false) => {
-            Err(Refusal::not_found(format!("{what} is not there")))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The copies that replicas say, with their backups. Errors: too many, a port that is missing or

@@ -75,7 +75,8 @@ impl Sink for Outlet {
         let mut controllers = self.controllers.iter();
         let to_cpu = controllers.find(|to| to.cpu_port == Some(sent.port));
         let port = PortNo(sent.port);
-        if to_cpu.is_none() && !self.ports.contains(port) {
+        let has_link = self.ports.get(port).map(OpenPort::has_link);
+        if to_cpu.is_none() && has_link.is_none() {
             return self.counts.lose(Loss::NoPort);
         }
         if let Some(recorder) = &mut self.recorder {
@@ -84,7 +85,7 @@ impl Sink for Outlet {
         if let Some(to) = to_cpu {
             return to.reports.packet(sent.frame);
         }
-        if !self.ports.get(port).is_some_and(OpenPort::has_link) {
+        if has_link == Some(false) {
             self.ports.drop_unlinked(port);
             return self.counts.lose(Loss::LinkDown);
         }
